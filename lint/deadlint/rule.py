@@ -1,0 +1,95 @@
+"""What a rule is, and how rules are found: through the entry point `deadlint.rules`, never by name."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, ClassVar
+
+from deadlint.errors import UserError
+
+if TYPE_CHECKING:
+    from deadlint.site import Report, Site
+
+HEADINGS = (
+    "What it does", "Why it is bad", "Example", "Use instead", "Fix safety", "Options", "References",
+)  # fmt: skip
+
+
+class Rule(ABC):
+    """One kind of fault. Stateless: `check` looks at one call site and says what is wrong with it.
+
+    The docstring of a rule is its documentation; `HEADINGS` are its headings, in that order.
+    """
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    since: ClassVar[str]
+    # The calls that the rule looks at, by canonical dotted name; `requests.*` stands for any name below.
+    calls: ClassVar[frozenset[str]]
+    # A file is worth parsing for this rule if it holds every word of one of these groups.
+    words: ClassVar[tuple[tuple[str, ...], ...]]
+
+    @abstractmethod
+    def check(self, site: Site) -> Iterable[Report]:
+        """Yield what is wrong at `site`, a call to one of `calls`."""
+
+    @classmethod
+    def documentation(cls) -> str:
+        """The docstring, without its indentation."""
+        return inspect.cleandoc(cls.__doc__ or "")
+
+    @classmethod
+    def summary(cls) -> str:
+        """The first line of the docstring."""
+        return cls.documentation().partition("\n")[0]
+
+
+@cache
+def all_rules() -> tuple[Rule, ...]:
+    """Every installed rule, by code. Raises `UserError` where two share a code or a name."""
+    found: dict[str, Rule] = {}
+    for point in entry_points(group="deadlint.rules"):
+        for rule in import_module(point.module).RULES:
+            other = next((r for r in found.values() if rule.code == r.code or rule.name == r.name), None)
+            if other is not None and type(other) is not type(rule):
+                raise UserError(
+                    f"two rules share the code or name {rule.code} {rule.name}: {type(other).__module__} and"
+                    f" {type(rule).__module__}; uninstall one of the packages"
+                )
+            found[rule.code] = rule
+    return tuple(found[code] for code in sorted(found))
+
+
+def matches(rule_code: str, rule_name: str, selector: str) -> bool:
+    """Whether `selector` (a code, a prefix of codes such as `DL1`, `ALL`, or a name) covers the rule."""
+    if selector == "ALL":
+        return True
+    if re.fullmatch(r"[A-Z]+[0-9]*", selector):
+        return rule_code.startswith(selector)
+    return rule_name == selector
+
+
+def selected(rules: Sequence[Rule], select: Iterable[str], ignore: Iterable[str]) -> tuple[Rule, ...]:
+    """The rules that `select` covers (all where it is empty) and `ignore` does not.
+
+    The longer selector wins, so `--select DL101 --ignore DL1` keeps DL101; on a tie `ignore` wins.
+    """
+    chosen = tuple(select) or ("ALL",)
+    ignored = tuple(ignore)
+
+    def strength(rule: Rule, selectors: Iterable[str]) -> int:
+        return max((_specificity(s) for s in selectors if matches(rule.code, rule.name, s)), default=-1)
+
+    return tuple(r for r in rules if strength(r, chosen) > strength(r, ignored))
+
+
+def _specificity(selector: str) -> int:
+    if selector == "ALL":
+        return 0
+    return len(selector) if re.fullmatch(r"[A-Z]+[0-9]*", selector) else 100
