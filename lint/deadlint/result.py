@@ -1,0 +1,83 @@
+"""What a run found: the one value that the runner returns and every printer reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from deadlint.model import FileProblem, Finding
+
+
+class ExitStatus(IntEnum):
+    """How a run ends, for the shell. An error outweighs findings: the run was not complete."""
+
+    CLEAN = 0
+    FINDINGS = 1
+    ERROR = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file that fixes change: its text before and after, the newlines as they are in the file."""
+
+    path: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Where time went: seconds that one step of the run, or one rule, took over so many files."""
+
+    name: str
+    seconds: float
+    files: int
+
+
+def no_source(path: str) -> str | None:
+    """The source of a run that has none to show."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What a run found, in the order of `Finding.sort_key`; the same for one process and for many.
+
+    `findings` are those left after any fixing, at the level asked for, suppressed ones included and marked.
+    `source` gives the decoded text that the spans of `findings` count in, or None where it cannot be had.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    problems: tuple[FileProblem, ...] = ()
+    warnings: tuple[FileProblem, ...] = ()  # worth a line, no error: such as a directory without Python
+    files: int = 0  # how many files were checked, those answered by the cache included
+    cached: int = 0  # how many of them the cache answered
+    source: Callable[[str], str | None] = field(default=no_source, compare=False)
+    fixed: tuple[Finding, ...] = ()  # what `--fix` repaired, or `--diff` would
+    changes: tuple[Change, ...] = ()  # the files that fixes changed, or would
+    written: bool = False  # whether `changes` are on disk: False under `--diff`
+    steps: tuple[Step, ...] = field(default=(), compare=False)
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def open_findings(self) -> tuple[Finding, ...]:
+        """The findings that no comment suppresses."""
+        return tuple(finding for finding in self.findings if finding.suppressed is None)
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many open findings each code has, the most frequent first."""
+        counted: dict[str, int] = {}
+        for finding in self.open_findings:
+            counted[finding.code] = counted.get(finding.code, 0) + 1
+        return dict(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
+
+    @property
+    def exit_status(self) -> ExitStatus:
+        """Error before findings before clean; changes that are only shown count as findings."""
+        if self.problems:
+            return ExitStatus.ERROR
+        if self.open_findings or (self.changes and not self.written):
+            return ExitStatus.FINDINGS
+        return ExitStatus.CLEAN
