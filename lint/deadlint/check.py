@@ -1,0 +1,110 @@
+"""The engine: one file in, its findings out. It knows rules only by what they say of themselves."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from deadlint.model import Finding, Level, Span
+from deadlint.rule import Rule
+from deadlint.settings import Settings
+from deadlint.site import Report, Site
+from deadlint.source import SourceFile
+
+SYNTAX_ERROR = ("DL001", "syntax-error")
+
+
+class CannotCheck(Exception):
+    """The file is beyond what the tool can handle; the text says why, in one line."""
+
+
+def check_source(
+    source: SourceFile, settings: Settings, rules: Sequence[Rule], *, with_fixes: bool = True
+) -> list[Finding]:
+    """The findings of one file in the order of the source, suppressed or not, of either level.
+
+    Raises `CannotCheck` where the file is nested too deeply for the parser.
+    """
+    from deadlint.index.module import Module  # noqa: PLC0415 - a warm run does not need it
+
+    try:
+        module = Module(source, settings)
+    except SyntaxError as error:
+        return [_syntax_error(source, error)]
+    except (RecursionError, MemoryError) as error:
+        raise CannotCheck("nested too deeply for Python's parser") from error
+    except ValueError as error:
+        raise CannotCheck(str(error)) from error
+    try:
+        findings = list(_findings(module.sites, rules, with_fixes=with_fixes))
+    except RecursionError as error:
+        raise CannotCheck("expressions are nested too deeply to be followed") from error
+    return sorted(_most_telling(findings), key=lambda f: f.sort_key)
+
+
+def _findings(sites: Sequence[Site], rules: Sequence[Rule], *, with_fixes: bool) -> Iterator[Finding]:
+    wanted = _by_name(rules)
+    for site in sites:
+        for rule, name in _interested(site, wanted):
+            there = replace(site, name=name, _cache={})
+            for report in rule.check(there):
+                yield _finding(rule, there, report, with_fixes=with_fixes)
+
+
+def _by_name(rules: Iterable[Rule]) -> dict[str, list[Rule]]:
+    found: dict[str, list[Rule]] = {}
+    for rule in rules:
+        for name in rule.calls:
+            found.setdefault(name, []).append(rule)
+    return found
+
+
+def _interested(site: Site, wanted: dict[str, list[Rule]]) -> Iterator[tuple[Rule, str]]:
+    """The rules that want this call, each once, with the target's name that brought it here."""
+    seen: set[str] = set()
+    for target in site.targets:
+        head = target.name.rpartition(".")[0]
+        for name in (target.name, f"{head}.*"):
+            for rule in wanted.get(name, ()):
+                if rule.code not in seen:
+                    seen.add(rule.code)
+                    yield rule, target.name
+
+
+def _finding(rule: Rule, site: Site, report: Report, *, with_fixes: bool) -> Finding:
+    return Finding(
+        code=rule.code,
+        name=rule.name,
+        path=site.module.source.path,
+        span=site.module.span(report.node),
+        message=report.message,
+        remedy=report.remedy,
+        level=report.level,
+        related=report.related,
+        fix=report.fix() if with_fixes and report.fix is not None else None,
+    )
+
+
+def _most_telling(findings: Iterable[Finding]) -> list[Finding]:
+    """One finding for each rule and place: where several targets give one, the one of the default level."""
+    best: dict[tuple[str, Span], Finding] = {}
+    for finding in findings:
+        key = (finding.code, finding.span)
+        if key not in best or (best[key].level is Level.STRICT and finding.level is Level.DEFAULT):
+            best[key] = finding
+    return list(best.values())
+
+
+def _syntax_error(source: SourceFile, error: SyntaxError) -> Finding:
+    line = min(max(error.lineno or 1, 1), len(source.line_starts))
+    column = max(error.offset or 1, 1)
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return Finding(
+        code=SYNTAX_ERROR[0],
+        name=SYNTAX_ERROR[1],
+        path=source.path,
+        span=Span(line, column, line, column + 1),
+        message=f"Python {python} cannot parse this file: {error.msg}",
+        remedy="mend the syntax, run deadlint under a Python that knows it, or exclude the file",
+    )

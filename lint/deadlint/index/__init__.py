@@ -1,0 +1,1 @@
+"""What a module says, from `ast`: its scopes, what each name may stand for, its calls and limits."""

@@ -1,0 +1,179 @@
+"""One parsed module: the front door to its scopes, values, calls, budgets and limits."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cached_property
+
+from deadlint.graph import Graph
+from deadlint.index.budgets import Budgets
+from deadlint.index.resolve import Resolver
+from deadlint.index.scopes import Scope, Walker, dotted
+from deadlint.index.values import Attached, Function, Partial, Values, union
+from deadlint.model import Span
+from deadlint.settings import Settings
+from deadlint.site import Site, Target, targets_of
+from deadlint.source import SourceFile
+
+
+class Module:
+    """A file with what its rules may ask. Raises `SyntaxError` where `ast` cannot parse it."""
+
+    def __init__(self, source: SourceFile, settings: Settings, package: str = "") -> None:
+        self.source = source
+        self.settings = settings
+        self.tree = ast.parse(source.text)
+        self.walker = Walker()
+        self.scope = self.walker.module(self.tree, package)
+        self.resolver = Resolver(self.walker, self.scope)
+        self.resolver.arguments_of = self._arguments
+        self.budgets = Budgets(self)
+        self.graph = Graph(self)
+
+    # --- nodes -----------------------------------------------------------------------------------------------
+
+    def span(self, node: ast.expr | ast.stmt | ast.ExceptHandler) -> Span:
+        """The span of a node; of a compound statement only its first line."""
+        start, end = self.source.extent(node)
+        if isinstance(node, ast.ExceptHandler | ast.With | ast.AsyncWith | ast.While | ast.For | ast.FunctionDef):
+            first_line = self.source.line_starts[node.lineno - 1] + len(self.source.line(node.lineno))
+            end = min(end, first_line)
+        return self.source.span(start, end)
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The nodes around `node`, innermost first, up to and without the enclosing `def`, `class` or lambda."""
+        current = self.walker.parents.get(node)
+        while current is not None and not isinstance(
+            current, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+        ):
+            yield current
+            current = self.walker.parents.get(current)
+
+    def statement(self, node: ast.AST) -> ast.stmt:
+        """The innermost statement that holds `node`."""
+        current: ast.AST | None = node
+        while current is not None and not isinstance(current, ast.stmt):
+            current = self.walker.parents.get(current)
+        assert current is not None, "every expression stands in a statement"
+        return current
+
+    # --- calls -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def calls(self) -> tuple[ast.Call, ...]:
+        """Every call of the module in the order of the source."""
+        self.walker.walk_all(self.scope)
+        found: list[ast.Call] = []
+        pending = [self.scope]
+        while pending:
+            scope = pending.pop()
+            found.extend(scope.calls)
+            pending.extend((*scope.functions, *scope.classes))
+        return tuple(sorted(found, key=lambda c: (c.end_lineno or 0, c.end_col_offset or 0)))
+
+    @cached_property
+    def sites(self) -> tuple[Site, ...]:
+        """Every call that may reach something external."""
+        found = []
+        for call in self.calls:
+            targets = self.targets(call)
+            if targets:
+                found.append(Site(self, call, self.walker.scope_of[call], targets))
+        return tuple(found)
+
+    @cached_property
+    def site_of(self) -> dict[ast.Call, Site]:
+        """The site of each call that has one."""
+        return {site.call: site for site in self.sites}
+
+    def targets(self, call: ast.Call) -> tuple[Target, ...]:
+        """The external things that a call may reach."""
+        scope = self.walker.scope_of.get(call)
+        if scope is None:
+            return ()
+        return tuple(dict.fromkeys(targets_of(self.resolver.evaluate(call.func, scope))))
+
+    # --- callers ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _mentions(self) -> dict[str, list[ast.Call]]:
+        """Calls by each name that they call or hand over, so that the callers of a function are found quickly."""
+        found: dict[str, list[ast.Call]] = defaultdict(list)
+        for call in self.calls:
+            names = {dotted(call.func).rpartition(".")[2] or getattr(call.func, "attr", "")}
+            if isinstance(call.func, ast.Attribute):
+                names.add(dotted(call.func.value).rpartition(".")[2])
+                if isinstance(call.func.value, ast.Call):
+                    names.add(dotted(call.func.value.func).rpartition(".")[2])
+            for argument in (*call.args, *(k.value for k in call.keywords)):
+                names.add(dotted(argument).rpartition(".")[2])
+            for name in names - {""}:
+                found[name].append(call)
+        return found
+
+    def callers(self, function: Scope) -> list[tuple[ast.Call, Scope]]:
+        """The calls in the file that run `function`, by its name, a method, a task's `submit`, or handed over."""
+        found = []
+        for call in self._mentions.get(function.name, ()):
+            scope = self.walker.scope_of[call]
+            if any(f.scope is function for f in self.run_by(call, scope)):
+                found.append((call, scope))
+        if function.name == "__init__" and function.owner is not None:
+            found.extend(
+                (call, self.walker.scope_of[call]) for call in self._mentions.get(function.owner.name, ())
+            )
+        return found
+
+    def run_by(self, call: ast.Call, scope: Scope) -> tuple[Function, ...]:
+        """The functions of the file that a call runs before it returns (or whose result it hands back)."""
+        found: list[Function] = []
+        for value in self.resolver.evaluate(call.func, scope):
+            match value:
+                case Function():
+                    found.append(value)
+                case Attached(function=function, name=name) if name in _RUNNING:
+                    found.append(function)
+                case Partial(function=Function() as function):
+                    found.append(function)
+        handed = _HANDED_OVER.keys() & {t.name for t in self.targets(call)}
+        for name in handed:
+            position = _HANDED_OVER[name]
+            if position < len(call.args):
+                for value in self.resolver.evaluate(call.args[position], scope):
+                    match value:
+                        case Function():
+                            found.append(value)
+                        case Partial(function=Function() as function):
+                            found.append(function)
+        return tuple(found)
+
+    def _arguments(self, function: Scope, name: str) -> Values:
+        """What the callers in the file pass for a parameter."""
+        found = []
+        for call, scope in self.callers(function):
+            bound = Function(function, None)
+            values = self.resolver.evaluate(call.func, scope)
+            for value in values:
+                if isinstance(value, Function) and value.scope is function:
+                    bound = value
+            if function.owner is not None and bound.receiver is None and function.name == "__init__":
+                bound = Function(function, values[0])
+            argument = self.resolver.argument_for(bound, name, call)
+            if argument is not None:
+                found.append(self.resolver.evaluate(argument, scope))
+        return union(*found)
+
+
+# What a task's decorator adds that runs the function while the caller waits or holds its future.
+_RUNNING = frozenset({"submit", "map", "fn", "run", "__wrapped__"})
+# Calls that run the function at this position of their arguments.
+_HANDED_OVER = {
+    "asyncio.to_thread": 0,
+    "asyncio.AbstractEventLoop.run_in_executor": 1,
+    "asyncio.get_running_loop.run_in_executor": 1,
+    "asyncio.get_event_loop.run_in_executor": 1,
+    "anyio.to_thread.run_sync": 0,
+    "trio.to_thread.run_sync": 0,
+}
