@@ -1,0 +1,135 @@
+"""The whole result as JSON, for programs; `docs/findings.schema.json` describes it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TextIO
+
+from deadlint import __version__
+from deadlint.fingerprint import fingerprints
+from deadlint.model import Edit, FileProblem, Finding, Fix, Related, Safety, Span
+from deadlint.report import PLAIN, Options
+from deadlint.report.json_text import json_text
+from deadlint.report.preview import line_starts
+from deadlint.report.summary import fixable
+
+if TYPE_CHECKING:
+    from deadlint.result import RunResult
+
+VERSION = 1  # rises when a reader of the last one would misread the document
+APPLIED_BY = {Safety.SAFE: "--fix", Safety.UNSAFE: "--unsafe-fixes", Safety.DISPLAY: None}
+
+Json = dict[str, object]
+
+
+def print_report(result: RunResult, out: TextIO, options: Options = PLAIN) -> None:
+    """Print findings (suppressed ones marked), problems, what was fixed, and the counts."""
+    out.write(json_text(document(result, options)))
+
+
+def document(result: RunResult, options: Options = PLAIN) -> Json:
+    """The document, as values that JSON can hold. Times are in it only where statistics are asked for."""
+    names = fingerprints(result.findings, result.source)
+    places = _Places(result)
+    return {
+        "version": VERSION,
+        "tool": {"name": "deadlint", "version": __version__},
+        "findings": [
+            places.finding(finding, name) for finding, name in zip(result.findings, names, strict=True)
+        ],
+        "fixed": [_heading(finding) for finding in result.fixed],
+        "changes": [{"path": change.path, "written": result.written} for change in result.changes],
+        "problems": [_problem(problem) for problem in result.problems],
+        "warnings": [_problem(warning) for warning in result.warnings],
+        "statistics": _statistics(result, options),
+    }
+
+
+class _Places:
+    """Turns offsets into lines and columns; holds the line starts of the file it is at."""
+
+    def __init__(self, result: RunResult) -> None:
+        self._result = result
+        self._path: str | None = None
+        self._starts: Sequence[int] = (0,)
+
+    def finding(self, finding: Finding, fingerprint: str) -> Json:
+        """One finding with its fix."""
+        if finding.fix is not None and finding.path != self._path:
+            self._path = finding.path
+            self._starts = line_starts(self._result.source(finding.path) or "")
+        hidden = finding.suppressed
+        return {
+            **_heading(finding),
+            "level": finding.level.value,
+            "remedy": finding.remedy,
+            "related": [_related(related) for related in finding.related],
+            "fix": None if finding.fix is None else self._fix(finding.fix),
+            "suppressed": None
+            if hidden is None
+            else {"line": hidden.line, "text": hidden.text, "reason": hidden.reason},
+            "fingerprint": fingerprint,
+        }
+
+    def _fix(self, fix: Fix) -> Json:
+        return {
+            "title": fix.title,
+            "safety": fix.safety.value,
+            "applied_by": APPLIED_BY[fix.safety],
+            "edits": [self._edit(edit) for edit in fix.edits],
+            "imports": [{"module": i.module, "name": i.name, "alias": i.alias} for i in fix.imports],
+            "constants": [{"name": c.name, "value": c.value} for c in fix.constants],
+        }
+
+    def _edit(self, edit: Edit) -> Json:
+        return {"start": self._place(edit.start), "end": self._place(edit.end), "text": edit.text}
+
+    def _place(self, offset: int) -> Json:
+        index = bisect_right(self._starts, offset) - 1
+        return {"offset": offset, "line": index + 1, "column": offset - self._starts[index] + 1}
+
+
+def _heading(finding: Finding) -> Json:
+    return {
+        "code": finding.code,
+        "name": finding.name,
+        "path": finding.path,
+        "span": _span(finding.span),
+        "message": finding.message,
+    }
+
+
+def _related(related: Related) -> Json:
+    return {"path": related.path, "span": _span(related.span), "message": related.message}
+
+
+def _span(span: Span) -> Json:
+    return {
+        "start": {"line": span.line, "column": span.column},
+        "end": {"line": span.end_line, "column": span.end_column},
+    }
+
+
+def _problem(problem: FileProblem) -> Json:
+    return {"path": problem.path, "message": problem.message}
+
+
+def _statistics(result: RunResult, options: Options) -> Json:
+    found = result.open_findings
+    counts: Json = {
+        "files": result.files,
+        "findings": len(found),
+        "suppressed": len(result.findings) - len(found),
+        "fixed": len(result.fixed),
+        "fixable": {safety.value: fixable(found, safety) for safety in Safety},
+        "rules": dict(result.counts),
+    }
+    if options.statistics:
+        counts["cached"] = result.cached
+        counts["seconds"] = round(result.seconds, 6)
+        counts["steps"] = [
+            {"name": step.name, "seconds": round(step.seconds, 6), "files": step.files}
+            for step in result.steps
+        ]
+    return counts

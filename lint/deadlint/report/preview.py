@@ -1,0 +1,104 @@
+"""What a fix would change, as removed and added lines: short, around its edits only."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from deadlint.model import Edit
+
+_NEWLINE = re.compile(r"\r\n|\r|\n")
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of `text` without their newlines, counted as Python counts lines: a form feed ends none."""
+    return _NEWLINE.split(text)
+
+
+def line_starts(text: str) -> list[int]:
+    """The offset of each line's first character."""
+    return [0, *(found.end() for found in _NEWLINE.finditer(text))]
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A line that goes (`-`) or comes (`+`), with the number in the old text of what it replaces."""
+
+    sign: str
+    number: int
+    text: str
+    columns: tuple[int, int] = (0, 0)  # what differs from the line that it replaces, or is replaced by
+
+
+def preview(text: str, starts: Sequence[int], edits: Iterable[Edit]) -> list[Changed]:
+    """The lines that `edits` change in `text`, in order; `starts` are its `line_starts`.
+
+    Edits that overlap, or lie outside of the text, are not shown: they belong to another version of the file.
+    """
+    changed: list[Changed] = []
+    for first, last, group in _regions(text, starts, edits):
+        begin = starts[first]
+        end = starts[last + 1] if last + 1 < len(starts) else len(text)
+        old, new = text[begin:end], _applied(text, begin, end, group)
+        changed += _differing(old, new, first + 1)
+    return changed
+
+
+def _regions(text: str, starts: Sequence[int], edits: Iterable[Edit]) -> list[tuple[int, int, list[Edit]]]:
+    """Edits that share lines, with the first and last line of each such group (from 0)."""
+    regions: list[tuple[int, int, list[Edit]]] = []
+    reached = 0
+    for edit in sorted(edits, key=lambda e: (e.start, e.end)):
+        if edit.start < reached or edit.end > len(text):
+            continue
+        reached = edit.end
+        first = bisect_right(starts, edit.start) - 1
+        last = bisect_right(starts, edit.end) - 1
+        if regions and first <= regions[-1][1]:
+            regions[-1] = (regions[-1][0], max(last, regions[-1][1]), [*regions[-1][2], edit])
+        else:
+            regions.append((first, last, [edit]))
+    return regions
+
+
+def _applied(text: str, begin: int, end: int, edits: Sequence[Edit]) -> str:
+    parts = []
+    at = begin
+    for edit in edits:
+        parts += [text[at : edit.start], edit.text]
+        at = edit.end
+    return "".join((*parts, text[at:end]))
+
+
+def _differing(old: str, new: str, number: int) -> list[Changed]:
+    before, after = lines_of(old), lines_of(new)
+    changed: list[Changed] = []
+    for kind, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if kind == "equal":
+            continue
+        differing = (
+            [_columns(x, y) for x, y in zip(before[a:b], after[c:d], strict=False)] if b - a == d - c else []
+        )
+        for sign, lines, at, first in (("-", before[a:b], number + a, 0), ("+", after[c:d], number + a, 1)):
+            changed += [
+                Changed(sign, at + i, line, differing[i][first] if differing else (0, 0))
+                for i, line in enumerate(lines)
+            ]
+    return changed
+
+
+def _columns(old: str, new: str) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Where two lines differ, in each of them."""
+    same = _agreeing(old, new)
+    same_end = _agreeing(old[same:][::-1], new[same:][::-1])
+    return (same, len(old) - same_end), (same, len(new) - same_end)
+
+
+def _agreeing(one: str, other: str) -> int:
+    """How many characters both begin with."""
+    return next(
+        (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
