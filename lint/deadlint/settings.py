@@ -17,6 +17,12 @@ LEAF = ("gdal*", "ogr*", "nearblack", "ffmpeg", "ffprobe", "exiftool", "raster2p
 # Programs that only read and have no children: a kill leaves nothing behind.
 READ_ONLY = ("gdalinfo", "ogrinfo", "gdalsrsinfo", "gdallocationinfo", "exiftool", "ffprobe", "file", "stat")
 TESTS = ("**/test_*.py", "**/*_test.py", "**/conftest.py", "**/tests/**", "**/test/**", "**/testing/**")
+# Directories that hold no source of the project: version control, environments, caches, what a build makes.
+EXCLUDE = (
+    ".git", ".hg", ".svn", ".venv", "venv", "node_modules", "__pycache__", "__pypackages__", ".tox", ".nox",
+    "build/", "dist/", "site-packages/", ".eggs", "*.egg-info", ".direnv", ".pixi", ".mypy_cache",
+    ".pytest_cache", ".ruff_cache", ".ipynb_checkpoints", ".deadlint_cache",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +55,7 @@ class Settings:
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     level: Level = Level.DEFAULT
-    exclude: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = EXCLUDE
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     tests: tuple[str, ...] = TESTS
     long_running: tuple[str, ...] = LONG_RUNNING

@@ -1,0 +1,137 @@
+"""Which configuration holds for a directory: the nearest file upward, with the command line over it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from deadlint.model import Level
+from deadlint.settings import Settings
+
+if TYPE_CHECKING:
+    from deadlint.config_file import KnownRules
+
+# In the order in which they win where one directory has both.
+FILE_NAMES = ("deadlint.toml", "pyproject.toml")
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """What the command line says; None and empty where it says nothing."""
+
+    select: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    level: Level | None = None
+
+    def over(self, settings: Settings) -> Settings:
+        """`settings` with these in front: `select` sets aside what the file selects and ignores."""
+        kept = replace(settings, select=self.select, extend_select=(), ignore=()) if self.select else settings
+        return replace(
+            kept,
+            extend_select=(*kept.extend_select, *self.extend_select),
+            ignore=(*kept.ignore, *self.ignore),
+            level=self.level or kept.level,
+        )
+
+
+@dataclass(slots=True)
+class Configurations:
+    """The settings of each directory, read once.
+
+    `fallback` is the root of files without a configuration. `file` holds for every directory where it is
+    given; `isolated` reads no file at all.
+    """
+
+    known_rules: KnownRules
+    overrides: Overrides = field(default_factory=Overrides)
+    file: str | None = None
+    isolated: bool = False
+    fallback: str = field(default_factory=os.getcwd)
+    _places: dict[str, _Place] = field(default_factory=dict)
+    _ready: dict[_Place, Settings] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        chosen = self.overrides
+        options = {
+            "--select": chosen.select,
+            "--extend-select": chosen.extend_select,
+            "--ignore": chosen.ignore,
+        }
+        for option, selectors in options.items():
+            if selectors:
+                from deadlint.config_file import check_selectors  # noqa: PLC0415 - see `_read`
+
+                check_selectors(option, selectors, self.known_rules)
+
+    def settings(self, directory: str) -> Settings:
+        """The settings of the files in `directory`, an absolute path. Raises `UserError`."""
+        return self._final(self._place(directory))
+
+    def enter(self, directory: str, parent: str, has_file: bool) -> Settings:
+        """The same for a directory below `parent` of which it is known whether it has one of `FILE_NAMES`."""
+        if not has_file:
+            self._places[directory] = self._place(parent)
+        return self.settings(directory)
+
+    def _place(self, directory: str) -> _Place:
+        place = self._places.get(directory)
+        if place is None:
+            above = os.path.dirname(directory)
+            outer = self._place(above) if above != directory else self._top()
+            place = self._places[directory] = outer if self.isolated else self._read(directory, outer)
+        return place
+
+    def _top(self) -> _Place:
+        if self.file is None or self.isolated:
+            return _Place(Settings(root=self.fallback), False)
+        from deadlint.config_file import ConfigFile  # noqa: PLC0415 - see `_read`
+
+        return _Place(ConfigFile.load(self.file).settings(self.known_rules), False)
+
+    def _read(self, directory: str, outer: _Place) -> _Place:
+        """What the files of `directory` say, over what its parents' do."""
+        names = FILE_NAMES if self.file is None else ("pyproject.toml",)
+        found = [path for name in names if _concerns(path := os.path.join(directory, name), outer)]
+        if not found:
+            return outer
+        from deadlint.config_file import ConfigFile  # noqa: PLC0415 - most directories have no file
+
+        settings, declared = None, outer.declared
+        for file in map(ConfigFile.load, found):
+            if settings is None and self.file is None and file.configures:
+                settings = file.settings(self.known_rules)
+            if file.path.endswith("pyproject.toml"):
+                declared = file.declares_deadlint
+        return _Place(settings or outer.settings, declared)
+
+    def _final(self, place: _Place) -> Settings:
+        ready = self._ready.get(place)
+        if ready is None:
+            settings = self.overrides.over(place.settings)
+            own = settings.helpers_are_own or place.declared
+            ready = self._ready[place] = replace(settings, helpers_are_own=own)
+        return ready
+
+
+@dataclass(
+    frozen=True, slots=True, eq=False
+)  # compared by identity: directories share one that holds for all
+class _Place:
+    """What holds in a directory: the configuration, and whether the project declares deadlint."""
+
+    settings: Settings
+    declared: bool
+
+
+def _concerns(path: str, outer: _Place) -> bool:
+    """Whether a file is worth parsing: it is there, and can change what holds further out.
+
+    A file that is not ours to read says nothing to us.
+    """
+    try:
+        with open(path, "rb") as file:
+            return outer.declared or path.endswith("deadlint.toml") or b"deadlint" in file.read().lower()
+    except OSError:
+        return False
