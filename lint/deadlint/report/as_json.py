@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from deadlint import __version__
@@ -11,8 +9,9 @@ from deadlint.fingerprint import fingerprints
 from deadlint.model import Edit, FileProblem, Finding, Fix, Related, Safety, Span
 from deadlint.report import PLAIN, Options
 from deadlint.report.json_text import json_text
-from deadlint.report.preview import line_starts
+from deadlint.report.source_text import SourceText, SourceTexts
 from deadlint.report.summary import fixable
+from deadlint.report.whole_fix import whole_fix
 
 if TYPE_CHECKING:
     from deadlint.result import RunResult
@@ -31,12 +30,12 @@ def print_report(result: RunResult, out: TextIO, options: Options = PLAIN) -> No
 def document(result: RunResult, options: Options = PLAIN) -> Json:
     """The document, as values that JSON can hold. Times are in it only where statistics are asked for."""
     names = fingerprints(result.findings, result.source)
-    places = _Places(result)
+    values = _Findings(result)
     return {
         "version": VERSION,
         "tool": {"name": "deadlint", "version": __version__},
         "findings": [
-            places.finding(finding, name) for finding, name in zip(result.findings, names, strict=True)
+            values.finding(finding, name) for finding, name in zip(result.findings, names, strict=True)
         ],
         "fixed": [_heading(finding) for finding in result.fixed],
         "changes": [{"path": change.path, "written": result.written} for change in result.changes],
@@ -46,48 +45,44 @@ def document(result: RunResult, options: Options = PLAIN) -> Json:
     }
 
 
-class _Places:
-    """Turns offsets into lines and columns; holds the line starts of the file it is at."""
+class _Findings:
+    """Turns findings into values, their offsets into lines and columns."""
 
     def __init__(self, result: RunResult) -> None:
-        self._result = result
-        self._path: str | None = None
-        self._starts: Sequence[int] = (0,)
+        self._texts = SourceTexts(result.source)
 
     def finding(self, finding: Finding, fingerprint: str) -> Json:
         """One finding with its fix."""
-        if finding.fix is not None and finding.path != self._path:
-            self._path = finding.path
-            self._starts = line_starts(self._result.source(finding.path) or "")
         hidden = finding.suppressed
         return {
             **_heading(finding),
             "level": finding.level.value,
             "remedy": finding.remedy,
             "related": [_related(related) for related in finding.related],
-            "fix": None if finding.fix is None else self._fix(finding.fix),
+            "fix": None if finding.fix is None else self._fix(finding.fix, self._texts[finding.path]),
             "suppressed": None
             if hidden is None
             else {"line": hidden.line, "text": hidden.text, "reason": hidden.reason},
             "fingerprint": fingerprint,
         }
 
-    def _fix(self, fix: Fix) -> Json:
+    def _fix(self, fix: Fix, text: SourceText) -> Json:
+        edits = whole_fix(fix, text) or fix.edits
         return {
             "title": fix.title,
             "safety": fix.safety.value,
             "applied_by": APPLIED_BY[fix.safety],
-            "edits": [self._edit(edit) for edit in fix.edits],
-            "imports": [{"module": i.module, "name": i.name, "alias": i.alias} for i in fix.imports],
-            "constants": [{"name": c.name, "value": c.value} for c in fix.constants],
+            "edits": [_edit(edit, text) for edit in edits],
         }
 
-    def _edit(self, edit: Edit) -> Json:
-        return {"start": self._place(edit.start), "end": self._place(edit.end), "text": edit.text}
 
-    def _place(self, offset: int) -> Json:
-        index = bisect_right(self._starts, offset) - 1
-        return {"offset": offset, "line": index + 1, "column": offset - self._starts[index] + 1}
+def _edit(edit: Edit, text: SourceText) -> Json:
+    return {"start": _place(edit.start, text), "end": _place(edit.end, text), "text": edit.text}
+
+
+def _place(offset: int, text: SourceText) -> Json:
+    line, column = text.place(offset)
+    return {"offset": offset, "line": line, "column": column}
 
 
 def _heading(finding: Finding) -> Json:

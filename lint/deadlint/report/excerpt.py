@@ -76,7 +76,7 @@ def excerpt(lines: Sequence[str], marks: Iterable[Mark], width: int) -> list[Row
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """What the rows of one excerpt share. `tall` is a mark over several lines, drawn as a bracket at the left."""
+    """What the rows of one excerpt share; `tall` is a mark over several lines, drawn as a bracket."""
 
     lines: Sequence[str]
     marks: Sequence[Mark]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import TextIO
 
 from rich.console import Console
@@ -39,6 +39,9 @@ STYLES = {
 DRAWN = "│╭╰─┆…├"
 _ASCII = str.maketrans(DRAWN, "|/\\-:~|")  # what stands for them where the output's encoding has none
 
+_END = Segment.line()
+BATCH = 2000  # pieces that are printed at once: one at a time costs rich as much as all the rest
+
 Line = tuple[Piece, ...]
 
 
@@ -48,7 +51,7 @@ def console_for(out: TextIO) -> Console:
 
 
 class PageWriter:
-    """Prints lines as they are: rich neither wraps nor interprets them, for paths and sources hold anything."""
+    """Prints lines as they are; rich neither wraps nor interprets them, for sources hold anything."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -59,14 +62,18 @@ class PageWriter:
         except (UnicodeEncodeError, LookupError):
             self._draws = False
 
-    def write(self, lines: Sequence[Line]) -> None:
+    def write(self, lines: Iterable[Line]) -> None:
         """Print whole lines, without white space at their ends."""
-        segments = []
+        segments: list[Segment] = []
+        out = self._console.file
         for line in lines:
             for text, role in _without_trailing_space(line):
                 drawn = text if self._draws else text.translate(_ASCII)
-                segments.append(Segment(encodable(drawn, self._console.file), self._styles[role]))
-            segments.append(Segment.line())
+                segments.append(Segment(encodable(drawn, out), self._styles[role]))
+            segments.append(_END)
+            if len(segments) >= BATCH:
+                self._console.print(Segments(segments), end="")
+                segments = []
         if segments:
             self._console.print(Segments(segments), end="")
 

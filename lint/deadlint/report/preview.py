@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from deadlint.model import Edit
-
-_NEWLINE = re.compile(r"\r\n|\r|\n")
-
-
-def lines_of(text: str) -> list[str]:
-    """The lines of `text` without their newlines, counted as Python counts lines: a form feed ends none."""
-    return _NEWLINE.split(text)
-
-
-def line_starts(text: str) -> list[int]:
-    """The offset of each line's first character."""
-    return [0, *(found.end() for found in _NEWLINE.finditer(text))]
+from deadlint.report.source_text import SourceText, lines_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +21,13 @@ class Changed:
     columns: tuple[int, int] = (0, 0)  # what differs from the line that it replaces, or is replaced by
 
 
-def preview(text: str, starts: Sequence[int], edits: Iterable[Edit]) -> list[Changed]:
-    """The lines that `edits` change in `text`, in order; `starts` are its `line_starts`.
+def preview(source: SourceText, edits: Iterable[Edit]) -> list[Changed]:
+    """The lines that `edits` change, in order.
 
     Edits that overlap, or lie outside of the text, are not shown: they belong to another version of the file.
     """
     changed: list[Changed] = []
+    text, starts = source.text, source.starts
     for first, last, group in _regions(text, starts, edits):
         begin = starts[first]
         end = starts[last + 1] if last + 1 < len(starts) else len(text)

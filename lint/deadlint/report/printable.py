@@ -15,7 +15,7 @@ _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\
 
 def printable(text: str) -> str:
     """`text` with every character that a terminal would act on, or could not show, as an escape."""
-    return _UNSAFE.sub(_escape, text)
+    return text if text.isprintable() else _UNSAFE.sub(_escape, text)
 
 
 def _escape(found: re.Match[str]) -> str:
@@ -27,6 +27,8 @@ def _escape(found: re.Match[str]) -> str:
 
 def encodable(text: str, out: IO[str]) -> str:
     """`text` with what the encoding of `out` cannot hold as escapes."""
+    if text.isascii():
+        return text
     encoding = getattr(out, "encoding", None) or "utf-8"
     try:
         text.encode(encoding)

@@ -15,9 +15,11 @@ from deadlint.report import PLAIN, Options
 from deadlint.report.excerpt import Mark, Row, excerpt
 from deadlint.report.line_view import LineView
 from deadlint.report.page_writer import Line, PageWriter, console_for
-from deadlint.report.preview import Changed, line_starts, lines_of, preview
+from deadlint.report.preview import Changed, preview
 from deadlint.report.printable import printable
+from deadlint.report.source_text import SourceTexts
 from deadlint.report.summary import statistics, summary
+from deadlint.report.whole_fix import whole_fix
 from deadlint.report.wrapping import wrapped
 
 if TYPE_CHECKING:
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
 WIDEST = 110  # cells; a sentence that runs across a wide screen is hard to read
 PIPED = 100  # the same where there is no terminal to ask
 LONGEST_PREVIEW = 12  # lines of a fix that are shown; `--diff` shows all of it
-SOURCES_HELD = 8  # findings come file by file; the outer limit of one may be in another file
 
 # How a fix is offered: what applies it, and the style of that.
 OFFERS = {
@@ -46,8 +47,7 @@ def write_report(console: Console, result: RunResult, options: Options = PLAIN) 
     asked = console.is_terminal or os.environ.get("COLUMNS", "").isdecimal()
     page = _Page(result, min(console.width, WIDEST) if asked else PIPED)
     writer = PageWriter(console)
-    for finding in result.open_findings:
-        writer.write([*page.finding(finding), ()])
+    writer.write(line for finding in result.open_findings for line in (*page.finding(finding), ()))
     closing = [*statistics(result), ""] if options.statistics else []
     if not options.quiet:
         closing.append(summary(result))
@@ -55,12 +55,11 @@ def write_report(console: Console, result: RunResult, options: Options = PLAIN) 
 
 
 class _Page:
-    """Lays findings out for one width; holds the lines of the file it is at."""
+    """Lays findings out for one width."""
 
     def __init__(self, result: RunResult, width: int) -> None:
-        self._result = result
+        self._texts = SourceTexts(result.source)
         self._width = width
-        self._sources: dict[str, _Source] = {}
 
     def finding(self, finding: Finding) -> Iterator[Line]:
         """The block of one finding."""
@@ -97,10 +96,10 @@ class _Page:
         here = [related for related in finding.related if related.path == finding.path]
         elsewhere = [related for related in finding.related if related.path != finding.path]
         marks = [Mark(finding.span, primary=True), *(Mark(related.span, related.message) for related in here)]
-        blocks = [("", excerpt(self._source(finding.path).lines, marks, width))]
+        blocks = [("", excerpt(self._texts[finding.path].lines, marks, width))]
         for path, group in groupby(elsewhere, key=lambda related: related.path):
             places = list(group)
-            rows = excerpt(self._source(path).lines, [Mark(p.span, p.message) for p in places], width)
+            rows = excerpt(self._texts[path].lines, [Mark(p.span, p.message) for p in places], width)
             where = f"{path}:{places[0].span.line}:{places[0].span.column}"
             # Without its source a place is still worth its words.
             said = "" if rows else ": " + "; ".join(place.message for place in places)
@@ -110,8 +109,8 @@ class _Page:
     def _fix(self, finding: Finding, fix: Fix, gutter: int) -> Iterator[Line]:
         head, role = OFFERS[fix.safety]
         yield from self._hanging(gutter + 3, ((f"{head}: ", role),), fix.title)
-        source = self._source(finding.path)
-        changed = preview(source.text, source.starts, fix.edits)
+        text = self._texts[finding.path]
+        changed = preview(text, whole_fix(fix, text) or fix.edits)
         for line in changed[:LONGEST_PREVIEW]:
             yield self._changed(line, gutter)
         if len(changed) > LONGEST_PREVIEW:
@@ -128,22 +127,6 @@ class _Page:
             (f"{line.sign} ", role),
             *((text, roles.get(kind, kind)) for text, kind in view.pieces([line.columns])),
         )
-
-    def _source(self, path: str) -> _Source:
-        if path not in self._sources:
-            if len(self._sources) >= SOURCES_HELD:
-                self._sources.clear()
-            self._sources[path] = _Source(self._result.source(path) or "")
-        return self._sources[path]
-
-
-class _Source:
-    """A text with its lines, cut once for all findings of its file."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.lines = lines_of(text)
-        self.starts = line_starts(text)
 
 
 def _row(row: Row, gutter: int) -> Line:
