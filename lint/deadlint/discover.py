@@ -222,7 +222,7 @@ def _sort(entry: os.DirEntry[str], listing: _Listing) -> None:
 
 
 def _is_regular(entry: os.DirEntry[str]) -> bool:
-    """Whether there is a file: not so for a pipe, nor for a link that leads nowhere, as editors leave them."""
+    """Whether there is a file: a pipe is none, nor is a link that leads nowhere, as some editors leave."""
     try:
         return entry.is_file()
     except OSError:

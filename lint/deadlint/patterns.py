@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pathspec
@@ -137,7 +137,7 @@ def _spec(lines: Iterable[str]) -> pathspec.GitIgnoreSpec:
     """The lines as pathspec reads them, without those that it refuses; Git passes over these as well."""
     import pathspec  # noqa: PLC0415 - most runs on few files never ask it
 
-    patterns: list[pathspec.Pattern] = []
+    patterns: list[Any] = []
     for line in lines:
         try:
             patterns.extend(pathspec.GitIgnoreSpec.from_lines([line]).patterns)
