@@ -50,8 +50,8 @@ def write_report(console: Console, result: RunResult, options: Options = PLAIN) 
     writer.write(line for finding in result.open_findings for line in (*page.finding(finding), ()))
     closing = [*statistics(result), ""] if options.statistics else []
     if not options.quiet:
-        closing.append(summary(result))
-    writer.write([((line, "message"),) for line in closing])
+        closing += wrapped(summary(result), page.width)
+    writer.write(((line, "message"),) for line in closing)
 
 
 class _Page:
@@ -59,7 +59,7 @@ class _Page:
 
     def __init__(self, result: RunResult, width: int) -> None:
         self._texts = SourceTexts(result.source)
-        self._width = width
+        self.width = width
 
     def finding(self, finding: Finding) -> Iterator[Line]:
         """The block of one finding."""
@@ -85,14 +85,14 @@ class _Page:
     def _hanging(self, indent: int, start: Line, text: str, further: int = 2) -> Iterator[Line]:
         """`start` and `text`, wrapped at words; what follows the first line stands `further` to the right."""
         begun = sum(cell_len(piece) for piece, _ in start)
-        first, *rest = wrapped(printable(text), max(self._width - indent, 20), first=begun, further=further)
+        first, *rest = wrapped(printable(text), max(self.width - indent, 20), first=begun, further=further)
         yield ((" " * indent, "message"), *start, (first, "message"))
         for line in rest:
             yield ((" " * indent + line, "message"),)
 
     def _blocks(self, finding: Finding) -> list[tuple[str, list[Row]]]:
         """The excerpts of a finding: its own file, then the others in the order in which they are related."""
-        width = self._width - 8
+        width = self.width - 8
         here = [related for related in finding.related if related.path == finding.path]
         elsewhere = [related for related in finding.related if related.path != finding.path]
         marks = [Mark(finding.span, primary=True), *(Mark(related.span, related.message) for related in here)]
@@ -120,7 +120,7 @@ class _Page:
     def _changed(self, line: Changed, gutter: int) -> Line:
         role = "removed" if line.sign == "-" else "added"
         roles = {"source": role, "span": f"{role} span"}
-        view = LineView.of(line.text, [line.columns], self._width - gutter - 7)
+        view = LineView.of(line.text, [line.columns], self.width - gutter - 7)
         number = str(line.number) if line.sign == "-" else ""
         return (
             (f" {number:>{gutter}} ", "number"),
