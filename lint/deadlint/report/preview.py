@@ -80,10 +80,19 @@ def _differing(old: str, new: str, number: int) -> list[Changed]:
 
 
 def _columns(old: str, new: str) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Where two lines differ, in each of them."""
+    """Where two lines differ, in each of them; whole words, for `run` is read better than the `u` in it."""
     same = _agreeing(old, new)
+    while same and _in_word(old, same) and _in_word(new, same):
+        same -= 1
     same_end = _agreeing(old[same:][::-1], new[same:][::-1])
+    while same_end and _in_word(old, len(old) - same_end) and _in_word(new, len(new) - same_end):
+        same_end -= 1
     return (same, len(old) - same_end), (same, len(new) - same_end)
+
+
+def _in_word(text: str, at: int) -> bool:
+    around = text[at - 1 : at + 1]
+    return len(around) == 2 and all(character.isalnum() or character == "_" for character in around)
 
 
 def _agreeing(one: str, other: str) -> int:
