@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 _BUILTINS = frozenset(dir(builtins))
 _DEEP = 40  # nested evaluations; real code stays under 15
+_STEPS = 4_000  # evaluations for one question; a 500 KB module with cyclic calls took minutes without a bound
+_BINDINGS = 24  # of one name that are followed, the last ones
 
 
 class Resolver:
@@ -53,6 +55,9 @@ class Resolver:
         self._module = module
         self._values: dict[ast.expr, Values] = {}
         self._busy: set[object] = set()
+        self._exits: dict[Scope, list[ast.If]] = {}
+        self._cuts = 0  # how often an evaluation was cut short, by a cycle or a bound
+        self._steps = 0
         self._attributes: dict[tuple[Scope, str], Values] = {}
         # Set by whoever knows the callers of the module's functions; parameters are unknown without it.
         self.arguments_of: Callable[[Scope, str], Values] | None = None
@@ -64,14 +69,20 @@ class Resolver:
         known = self._values.get(node)
         if known is not None:
             return known
-        if node in self._busy or len(self._busy) > _DEEP:
+        if not self._busy:
+            self._steps = 0
+        self._steps += 1
+        if node in self._busy or len(self._busy) > _DEEP or self._steps > _STEPS:
+            self._cuts += 1
             return (UNKNOWN,)
+        cuts = self._cuts
         self._busy.add(node)
         try:
             values = self._evaluate(node, scope) or (UNKNOWN,)
         finally:
             self._busy.discard(node)
-        if not self._busy or UNKNOWN not in values:
+        # What was cut short inside of a longer evaluation may be known when asked for on its own.
+        if cuts == self._cuts or not self._busy:
             self._values[node] = values
         return values
 
@@ -106,9 +117,9 @@ class Resolver:
     def _conditional(self, test: ast.expr, body: ast.expr, orelse: ast.expr, scope: Scope) -> Values:
         values = self.evaluate(body, scope)
         other = self.evaluate(orelse, scope)
-        if _is_none_test(test, ast.dump(body)) is False:
+        if dotted(body) and _is_none_test(test, dotted(body)) is False:
             values = without_none(values)
-        if _is_none_test(test, ast.dump(orelse)) is True:
+        if dotted(orelse) and _is_none_test(test, dotted(orelse)) is True:
             other = without_none(other)
         return union(values, other)
 
@@ -184,12 +195,12 @@ class Resolver:
             reaching = list(self._reaching(home.bindings[name], position, block))
         else:
             reaching = [(b, False) for b in home.bindings[name]]
-        groups = []
-        for binding, drop_none in reaching:
+        groups: list[Values] = [(UNKNOWN,)] if len(reaching) > _BINDINGS else []
+        for binding, drop_none in reaching[-_BINDINGS:]:
             values = self._bound(name, binding, home)
             groups.append(without_none(values) if drop_none else values)
         values = union(*groups)
-        if home is scope and self._guarded(name, node, scope):
+        if home is scope and _may_be_none(values) and self._guarded(name, node, scope):
             values = without_none(values)
         return self._changed(name, values, node, scope, home)
 
@@ -247,12 +258,15 @@ class Resolver:
         return any(self._left_if_none(name, node, scope))
 
     def _left_if_none(self, name: str, node: ast.AST, scope: Scope) -> Iterator[bool]:
-        """Whether an earlier `if name is None: return/raise` stands in the same body."""
+        """Whether an earlier `if name is None: return/raise` stands in the function."""
         line = getattr(node, "lineno", 0)
-        for statement in scope.blocks:
-            if isinstance(statement, ast.If) and statement.lineno < line and not statement.orelse:
-                if _is_none_test(statement.test, name) is True and _leaves(statement.body):
-                    yield True
+        if scope not in self._exits:
+            self._exits[scope] = [
+                s for s in scope.blocks if isinstance(s, ast.If) and not s.orelse and _leaves(s.body)
+            ]
+        for statement in self._exits[scope]:
+            if statement.lineno < line and _is_none_test(statement.test, name) is True:
+                yield True
 
     def _bound(self, name: str, binding: Binding, home: Scope) -> Values:
         """What a binding gives its name."""
@@ -463,7 +477,7 @@ class Resolver:
             return assigned
         values = union(*(self.attribute(base, node.attr) for base in self.evaluate(node.value, scope)))
         name = dotted(node)
-        if name and any(isinstance(v, Const | Parameter) for v in values) and self._guarded(name, node, scope):
+        if name and _may_be_none(values) and self._guarded(name, node, scope):
             values = without_none(values)
         if name and scope.mutations.get(name) and any(isinstance(v, Mapping) for v in values):
             return self._changed_attribute(name, values, node, scope)
@@ -536,6 +550,7 @@ class Resolver:
             return ()
         key = (parameter.scope, parameter.name)
         if key in self._busy:
+            self._cuts += 1
             return ()
         self._busy.add(key)
         try:
@@ -618,7 +633,9 @@ class Resolver:
         if key in self._attributes:
             return self._attributes[key]
         if key in self._busy:
+            self._cuts += 1
             return ()
+        cuts = self._cuts
         self._busy.add(key)
         try:
             found = [self._bound(name, b, cls) for b in cls.bindings.get(name, ())]
@@ -632,7 +649,7 @@ class Resolver:
             values = union(*found)
         finally:
             self._busy.discard(key)
-        if not self._busy:
+        if cuts == self._cuts or not self._busy:
             self._attributes[key] = values
         return values
 
@@ -768,6 +785,10 @@ class Resolver:
         return node.args[index]
 
 
+def _may_be_none(values: Values) -> bool:
+    return any(v == NONE or (isinstance(v, Parameter) and NONE in v.default) for v in values)
+
+
 def _first_parameter(function: Scope) -> str | None:
     if "staticmethod" in _decorators(function):
         return None
@@ -788,7 +809,11 @@ def _decorators(function: Scope) -> set[str]:
 
 def _exclusive(one: Block, other: Block) -> bool:
     """Whether two blocks are different branches of one `if` or `match`, or a body and a handler that ran after it."""
+    if one is other or one.parent is None or other.parent is None:
+        return False
     branches = {id(b.node): b for b in one.chain() if b.kind in ("if", "else", "case")}
+    if not branches:
+        return False
     for block in other.chain():
         if block.kind in ("if", "else") and id(block.node) in branches:
             return branches[id(block.node)] is not block and isinstance(block.node, ast.If)
@@ -811,7 +836,7 @@ def _is_none_test(test: ast.expr, name: str | None) -> bool | None:
     """True where `test` holds only if `name` is None (or empty), False where it excludes that, None otherwise."""
 
     def same(node: ast.expr) -> bool:
-        return name is None or dotted(node) == name or ast.dump(node) == name
+        return name is None or dotted(node) == name
 
     match test:
         case ast.Compare(left=left, ops=[op], comparators=[ast.Constant(value=None)]) if same(left):
