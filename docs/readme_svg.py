@@ -1,7 +1,8 @@
-"""Make the picture of the README, `docs/finding.svg`, from what `deadlint check` really prints at a terminal."""
+"""Make the README's picture, `docs/finding.svg`, from what `deadlint check` prints at a terminal."""
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
@@ -25,6 +26,7 @@ THEME = TerminalTheme(
     [(140, 147, 160), (250, 135, 140), (155, 220, 140), (250, 210, 125), (140, 190, 250), (215, 170, 245),
      (125, 220, 225), (245, 247, 250)],
 )  # fmt: skip
+FONTS = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 # rich's own template loads a font from another host, which code hosts do not allow.
 _REMOTE_FONT = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 
@@ -35,21 +37,21 @@ def printed() -> str:
     surroundings |= {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": str(COLUMNS)}
     command = [sys.executable, "-m", "deadlint", *COMMAND]
     done = subprocess.run(
-        command, cwd=ROOT, env=surroundings, capture_output=True, text=True, encoding="utf-8", check=False, timeout=60
+        command, cwd=ROOT, env=surroundings, capture_output=True, encoding="utf-8", check=False, timeout=60
     )
     if done.returncode != 1:
-        raise SystemExit(f"{' '.join(command)} ended with {done.returncode}, not with findings:\n{done.stderr}")
+        raise SystemExit(f"{' '.join(command)}: exit status {done.returncode} instead of 1\n{done.stderr}")
     return done.stdout
 
 
 def picture(text: str) -> str:
     """An SVG of a terminal that shows `text`."""
-    console = Console(record=True, width=COLUMNS, file=open(os.devnull, "w", encoding="utf-8"), force_terminal=True)
+    console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
     console.print(Text("$ deadlint check fixtures/pipelines\n", style="bold"))
     console.print(Text.from_ansi(text.strip("\n")))
     svg = console.export_svg(title="deadlint", theme=THEME, unique_id="deadlint")
     svg = _REMOTE_FONT.sub("", svg)
-    return svg.replace("Fira Code, monospace", "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace")
+    return svg.replace("Fira Code, monospace", FONTS)
 
 
 if __name__ == "__main__":

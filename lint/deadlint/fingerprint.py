@@ -1,7 +1,7 @@
 """Name a finding by what it is rather than where: for baselines, and for services that follow it over time.
 
-A fingerprint survives what does not change the fault: lines that move, a renamed file, reformatting, comments.
-So it is made from the rule's code, the enclosing function or class, and the tokens of what the finding points
+A fingerprint survives what does not change the fault: moved lines, a renamed file, reformatting, comments. So
+it is made from the rule's code, the enclosing function or class, and the tokens of what the finding points
 at; equal ones are told apart by counting them.
 """
 
@@ -70,7 +70,7 @@ def pointed_at(lines: Sequence[str], span: Span) -> str:
 def enclosing(lines: Sequence[str], line: int) -> str:
     """The dotted name of the functions and classes around a line, told by indentation; empty at the top.
 
-    It reads no syntax tree: what does not parse has findings too, and a large file is not worth parsing for this.
+    No syntax tree is read: what does not parse has findings too, and a large file is not worth it.
     """
     if not 1 <= line <= len(lines):
         return ""

@@ -123,16 +123,24 @@ def index(rules: Sequence[Rule], seen: Mapping[str, Observed]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def cases(directory: Path) -> list[Finding]:
-    """What the rules find in the cases under a directory, whatever is selected or suppressed there."""
+def findings_in(path: str, code: str) -> list[Finding]:
+    """What all rules find in a text, at either level, suppressed or not."""
     # Only here: a person who looks up a rule does not need the engine.
     from deadlint.check import check_source  # noqa: PLC0415
     from deadlint.settings import Settings  # noqa: PLC0415
     from deadlint.source import SourceFile  # noqa: PLC0415
+    from deadlint.suppress import suppress  # noqa: PLC0415
 
+    source = SourceFile(path, code)
+    names = [(rule.code, rule.name) for rule in all_rules()]
+    return suppress(source, check_source(source, Settings(), all_rules()), names, names)
+
+
+def cases(directory: Path) -> list[Finding]:
+    """What the rules find in the cases under a directory."""
     found: list[Finding] = []
     for path in sorted(directory.rglob("*.py")):
-        found += check_source(SourceFile.read(path), Settings(), all_rules())
+        found += findings_in(path.name, path.read_bytes().decode("utf-8"))
     return found
 
 
