@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from deadlint.model import Finding, Level, Span
 from deadlint.rule import Rule
@@ -64,12 +65,18 @@ def _interested(site: Site, wanted: dict[str, list[Rule]]) -> Iterator[tuple[Rul
     """The rules that want this call, each once, with the target's name that brought it here."""
     seen: set[str] = set()
     for target in site.targets:
-        head = target.name.rpartition(".")[0]
-        for name in (target.name, f"{head}.*"):
+        for name in (target.name, *_wildcards(target.name)):
             for rule in wanted.get(name, ()):
                 if rule.code not in seen:
                     seen.add(rule.code)
                     yield rule, target.name
+
+
+@lru_cache(maxsize=4096)
+def _wildcards(name: str) -> tuple[str, ...]:
+    """`a.b.*` and `a.*` for `a.b.c`."""
+    parts = name.split(".")
+    return tuple(f"{'.'.join(parts[:i])}.*" for i in range(len(parts) - 1, 0, -1))
 
 
 def _finding(rule: Rule, site: Site, report: Report, *, with_fixes: bool) -> Finding:

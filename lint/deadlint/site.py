@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from deadlint.index.scopes import Scope
 
 
+# The name of a target that is a function of the file itself; `receiver` is that `Function`.
+PROJECT = "<project>"
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """Something external that a call may reach: its canonical name, and the object that it is a method of."""

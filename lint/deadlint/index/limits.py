@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deadlint.index.values import UNKNOWN, Const, Result, Sequence, Values, number
+from deadlint.index.values import Const, Result, Sequence, Values, number
 from deadlint.site import Argument, Site, Target
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ _BUDGETS = {"deadlint_budget.Budget.of": _Form("seconds", 0, "budget")}
 # Calls that carry a limit of their own: the inner ones of an inversion.
 INNER = _SCOPES | _WAITING | _PROCESSES | _REQUESTS | _BUDGETS
 
-_DECORATORS = {
+DECORATORS = {
     "prefect.task": _Form("timeout_seconds", None, "task"),
     "prefect.flow": _Form("timeout_seconds", None, "flow"),
     "celery.shared_task": _Form("time_limit", None, "task"),
@@ -205,8 +205,8 @@ def decorator_sites(function: Scope, module: Module) -> Iterator[Site]:
 
 def _decorator_form(name: str) -> _Form | None:
     if name.startswith(_AIRFLOW_DECORATOR_PREFIX):
-        return _DECORATORS["airflow.decorators.task"]
-    return _DECORATORS.get(name)
+        return DECORATORS["airflow.decorators.task"]
+    return DECORATORS.get(name)
 
 
 def on_function(function: Scope, module: Module) -> Iterator[Limit]:
@@ -231,6 +231,24 @@ def operator_limit(site: Site) -> Limit | None:
     return _limit(site, _Form("execution_timeout", None, "operator"), f"operator {name}".strip())
 
 
+def dag_limit(site: Site) -> Limit | None:
+    """The `dagrun_timeout` of the DAG that an Airflow operator is given as `dag=`."""
+    for value in site.argument("dag").values:
+        match value:
+            case Result(name="airflow.DAG", call=ast.Call() as call, scope=scope):
+                dag = Site(site.module, call, scope or site.scope, (Target("airflow.DAG"),), "airflow.DAG")
+                return _limit(dag, _Form("dagrun_timeout", None, "dag"), f"DAG {_first_text(dag)}".strip())
+    return None
+
+
+def decorator_limit(site: Site, function: str) -> Limit | None:
+    """The limit that a decorator puts on `function`."""
+    form = _decorator_form(site.name)
+    if form is None:
+        return None
+    return _limit(site, form, f"{'decorator on' if form.layer == 'scope' else form.layer} `{function}`")
+
+
 def _task_id(site: Site) -> str:
     match site.argument("task_id").constant:
         case Const(value=str() as name):
@@ -244,6 +262,17 @@ def is_operator(name: str) -> bool:
 
 
 __all__ = [
-    "CELERY_TASKS", "INNER", "UNKNOWN", "Limit", "Target", "decorator_sites", "is_operator", "lexical", "of_call",
-    "on_function", "operator_limit", "seconds_of",
-]  # fmt: skip
+    "CELERY_TASKS",
+    "DECORATORS",
+    "INNER",
+    "Limit",
+    "dag_limit",
+    "decorator_limit",
+    "decorator_sites",
+    "is_operator",
+    "lexical",
+    "of_call",
+    "on_function",
+    "operator_limit",
+    "seconds_of",
+]

@@ -14,7 +14,7 @@ from deadlint.index.scopes import Scope, Walker, dotted
 from deadlint.index.values import Attached, Function, Partial, Values, union
 from deadlint.model import Span
 from deadlint.settings import Settings
-from deadlint.site import Site, Target, targets_of
+from deadlint.site import PROJECT, Site, Target, targets_of
 from deadlint.source import SourceFile
 
 
@@ -75,12 +75,14 @@ class Module:
 
     @cached_property
     def sites(self) -> tuple[Site, ...]:
-        """Every call that may reach something external."""
+        """Every call that may reach something external, or that runs a function of the file."""
         found = []
         for call in self.calls:
-            targets = self.targets(call)
+            scope = self.walker.scope_of[call]
+            inner = tuple(Target(PROJECT, function) for function in self.run_by(call, scope))
+            targets = (*self.targets(call), *inner)
             if targets:
-                found.append(Site(self, call, self.walker.scope_of[call], targets))
+                found.append(Site(self, call, scope, targets))
         return tuple(found)
 
     @cached_property

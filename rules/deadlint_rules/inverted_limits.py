@@ -1,0 +1,167 @@
+"""DL401: an inner limit that is no shorter than the one around it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from deadlint.graph import Around
+from deadlint.index import limits
+from deadlint.index.limits import Limit
+from deadlint.index.values import Function
+from deadlint.rule import Rule
+from deadlint.site import PROJECT, Report, Site
+from deadlint_rules._limits import BUDGET_OF, budget_above, places, route, seconds
+
+
+class InvertedLimits(Rule):
+    """An inner limit is as long as the limit around it, or longer.
+
+    ## What it does
+    Compares each limit whose value is known with the limits around it: the `with` blocks and `wait_for` in the same
+    function, the decorators of Prefect, Airflow and Celery on it, and those around its callers.
+
+    ## Why it is bad
+    The outer limit fires first, so the inner one never does, and the failure arrives without its cause. Measured with
+    Prefect 3.9: a flow of 1 s around a task of 5 s ends at 1.1 s, and the error says that the task *timed out after
+    5.0 second(s)*: the wrong layer is named. A subprocess below such a task is not told at all and its tree lives on.
+    Celery's soft limit behind the hard one is never seen: the worker's process is killed before it.
+
+    ## Example
+    ```python
+    import subprocess
+
+    from prefect import task
+
+
+    @task(timeout_seconds=600)
+    def build_tile(tile):
+        subprocess.run(["gdalwarp", tile, "out.tif"], check=True, timeout=900)
+    ```
+
+    ## Use instead
+    ```python
+    import subprocess
+
+    from prefect import task
+
+
+    @task(timeout_seconds=600)
+    def build_tile(tile):
+        subprocess.run(["gdalwarp", tile, "out.tif"], check=True, timeout=540)
+    ```
+    Better still, derive each limit from one budget: `run([...], budget=budget, want=540)`.
+
+    ## Fix safety
+    There is no fix: which of the two numbers is the wrong one is for a person to say.
+
+    ## Options
+    None.
+
+    ## References
+    - [Prefect: timeouts](https://docs.prefect.io/v3/develop/write-tasks)
+    - [Celery: time limits](https://docs.celeryq.dev/en/stable/userguide/workers.html#time-limits)
+    - [asyncio.timeout](https://docs.python.org/3/library/asyncio-task.html#timeouts)
+    """
+
+    code = "DL401"
+    name = "inverted-limits"
+    since = "0.1.0"
+    calls = frozenset(limits.INNER) | frozenset(limits.DECORATORS) | {PROJECT, "airflow.*"}
+    words = (
+        ("asyncio.timeout",),
+        ("wait_for", "asyncio"),
+        ("from asyncio import", "timeout"),
+        ("async_timeout",),
+        ("fail_after",),
+        ("move_on_after",),
+        ("timeout_seconds", "prefect"),
+        ("time_limit",),
+        ("dagrun_timeout", "airflow"),
+        ("execution_timeout", "airflow"),
+        ("timeout_decorator",),
+        ("func_set_timeout",),
+    )
+
+    def check(self, site: Site) -> Iterator[Report]:
+        if site.name == PROJECT:
+            for inner in _own_limits(site):
+                yield from _inside(site, inner)
+        elif limits.is_operator(site.name):
+            yield from _inside(site, limits.operator_limit(site), limits.dag_limit(site))
+        elif site.name == BUDGET_OF:
+            if budget_above(site) is None:
+                yield from _inside(site, limits.of_call(site))
+        elif site.name in limits.INNER:
+            yield from _inside(site, limits.of_call(site))
+        if site.name not in limits.INNER or site.name in limits.DECORATORS:
+            yield from _decorator(site)
+
+
+def _own_limits(site: Site) -> Iterator[Limit]:
+    """The limits that the decorators of the functions which a call runs put on them."""
+    for target in site.targets:
+        match target.receiver:
+            case Function(scope=scope):
+                yield from limits.on_function(scope, site.module)
+
+
+def _inside(site: Site, inner: Limit | None, also: Limit | None = None) -> Iterator[Report]:
+    """The finding about a limit that is no shorter than the tightest one around it."""
+    if inner is None or inner.seconds is None:
+        return
+    outer = _tightest((*site.around, *([Around(also)] if also else ())))
+    if outer is None or outer.limit.seconds is None or outer.limit.seconds <= 0:
+        return
+    # A budget of just the limit around it has no reserve, which is another rule's.
+    above = inner.seconds > outer.limit.seconds
+    if above or (inner.seconds == outer.limit.seconds and inner.layer != "budget"):
+        yield _report(site, inner, outer)
+
+
+def _report(site: Site, inner: Limit, outer: Around) -> Report:
+    long, short = seconds(inner.seconds or 0.0), seconds(outer.limit.seconds or 0.0)
+    return site.report(
+        f"{inner.label} may run {long} inside {outer.limit.label}, which ends at {short}{route(outer)};"
+        " the outer limit fires first and hides the cause",
+        f"make the inner limit shorter than {short}, or derive both from one budget",
+        related=places(site, outer),
+    )
+
+
+def _tightest(found: tuple[Around, ...]) -> Around | None:
+    known = [a for a in found if a.limit.seconds is not None and a.limit.seconds > 0]
+    return min(known, key=lambda a: (a.limit.seconds or 0.0, len(a.path)), default=None)
+
+
+def _decorator(site: Site) -> Iterator[Report]:
+    """What is inverted within one decorator, or between two on the same function."""
+    if site.name in limits.CELERY_TASKS:
+        yield from _soft_behind_hard(site)
+    function = site.parent
+    if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        return
+    inner = limits.decorator_limit(site, function.name)
+    scope = site.module.walker.scope_of[function]
+    above = [
+        Around(limit)
+        for other in limits.decorator_sites(scope, site.module)
+        if other.call.lineno < site.call.lineno and (limit := limits.decorator_limit(other, function.name))
+    ]
+    outer = _tightest(tuple(above))
+    if inner is None or inner.seconds is None or outer is None or outer.limit.seconds is None:
+        return
+    if inner.seconds >= outer.limit.seconds:
+        yield _report(site, inner, outer)
+
+
+def _soft_behind_hard(site: Site) -> Iterator[Report]:
+    soft = limits.seconds_of(site.argument("soft_time_limit"))
+    hard = limits.seconds_of(site.argument("time_limit"))
+    if soft is None or hard is None or soft < hard or hard <= 0:
+        return
+    yield site.report(
+        f"the soft limit of {seconds(soft)} comes no earlier than the hard one of {seconds(hard)}:"
+        " the worker's process is killed before the task hears of it",
+        "make soft_time_limit shorter than time_limit by what the clean-up needs",
+    )
