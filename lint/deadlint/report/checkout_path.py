@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from pathlib import Path, PurePath
 
@@ -16,6 +17,14 @@ def checkout_path(path: str) -> str:
         return (here / path).relative_to(_root(here)).as_posix()
     except ValueError:
         return PurePath(path).as_posix()
+
+
+def path_bytes(path: str) -> bytes:
+    """The bytes of a path's name; a surrogate that stands for no byte, as Windows allows, keeps its own."""
+    try:
+        return os.fsencode(path)
+    except UnicodeEncodeError:
+        return path.encode("utf-8", "surrogatepass")
 
 
 @lru_cache(maxsize=8)

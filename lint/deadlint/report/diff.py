@@ -9,6 +9,7 @@ from difflib import unified_diff
 from typing import TYPE_CHECKING, TextIO
 
 from deadlint.report import PLAIN, Options
+from deadlint.report.checkout_path import path_bytes
 from deadlint.report.printable import encodable, printable
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def _quoted_character(character: str) -> str:
         case _ if character.isprintable():
             return character
         case _:
-            return "".join(f"\\{byte:03o}" for byte in character.encode("utf-8", "surrogateescape"))
+            return "".join(f"\\{byte:03o}" for byte in path_bytes(character))
 
 
 def _encoding(text: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from itertools import groupby
-from pathlib import PurePath
 from typing import TYPE_CHECKING, TextIO
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
@@ -59,7 +58,7 @@ def _case(suite: Element, finding: Finding) -> None:
         suite,
         "testcase",
         name=f"{finding.code} {finding.name} (line {span.line}, column {span.column})",
-        classname=_text(".".join(PurePath(finding.path).with_suffix("").parts).lstrip("./")),
+        classname=_class_name(finding.path),
         file=_text(finding.path),
         line=str(span.line),
     )
@@ -72,6 +71,11 @@ def _case(suite: Element, finding: Finding) -> None:
         f"{place.path}:{place.span.line}:{place.span.column}: {place.message}" for place in finding.related
     ]
     failure.text = "\n".join(_text(line) for line in lines)
+
+
+def _class_name(path: str) -> str:
+    """What services group cases by: the path as a dotted name."""
+    return _text(path.removesuffix(".py").replace("\\", "/").replace("/", ".").strip("."))
 
 
 def _count(suite: Element) -> None:

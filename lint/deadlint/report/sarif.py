@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from os import fsencode
 from pathlib import PurePath
 from typing import TYPE_CHECKING, TextIO
 from urllib.parse import quote
@@ -12,7 +11,7 @@ from deadlint import __version__
 from deadlint.fingerprint import fingerprints
 from deadlint.model import Edit, FileProblem, Finding, Level, Safety, Span
 from deadlint.report import PLAIN, Options
-from deadlint.report.checkout_path import checkout_path
+from deadlint.report.checkout_path import checkout_path, path_bytes
 from deadlint.report.json_text import json_text
 from deadlint.report.sarif_rules import descriptors
 from deadlint.report.source_text import SourceText, SourceTexts
@@ -131,7 +130,7 @@ def _region(span: Span) -> Json:
 def _artifact(path: str) -> Json:
     """A path as a URI; relative ones hang on the root of the checkout."""
     shown = checkout_path(path)
-    uri = quote(fsencode(shown), safe="/~")
+    uri = quote(path_bytes(shown), safe="/~")
     if PurePath(shown).is_absolute():
         return {"uri": f"file://{uri if uri.startswith('/') else '/' + uri}"}
     return {"uri": uri, "uriBaseId": ROOT}
