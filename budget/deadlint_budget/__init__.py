@@ -1,0 +1,86 @@
+"""Deadlines for data pipelines: one `Budget` per job, every limit derived from it, and calls that really
+stop.
+
+Standard library only. Importing this package loads the budget itself; the helpers for processes, HTTP,
+PostgreSQL, files and signals are loaded when they are first used, so that `import deadlint_budget` stays
+under 15 ms.
+"""
+
+# ruff: noqa: PLC0415 - imports wait for the call that needs them, so that `import deadlint_budget` is quick
+
+from __future__ import annotations
+
+from ._ambient import current_budget
+from ._budget import Budget
+from ._errors import Cancelled, DeadlineExceeded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from . import http as http
+    from ._async import run_async
+    from ._attempts import Attempt, Attempts
+    from ._gdal import run_gdal
+    from ._popen import communicate, wait
+    from ._postgres import statement_timeout
+    from ._processes import CommandCancelled, CommandDeadlineExceeded, check_output, run
+    from ._units import Units, UnitsLeft
+
+__version__ = "0.1.0"
+# Rewritten code depends on these names for years: the first number changes when one of them changes its
+# meaning.
+API_VERSION = (1, 0)
+
+# name -> the module that has it
+_LAZY = {
+    "Attempt": "_attempts",
+    "Attempts": "_attempts",
+    "CommandCancelled": "_processes",
+    "CommandDeadlineExceeded": "_processes",
+    "Units": "_units",
+    "UnitsLeft": "_units",
+    "check_output": "_processes",
+    "communicate": "_popen",
+    "run": "_processes",
+    "run_async": "_async",
+    "run_gdal": "_gdal",
+    "statement_timeout": "_postgres",
+    "wait": "_popen",
+}
+
+__all__ = [
+    "API_VERSION",
+    "Attempt",
+    "Attempts",
+    "Budget",
+    "Cancelled",
+    "CommandCancelled",
+    "CommandDeadlineExceeded",
+    "DeadlineExceeded",
+    "Units",
+    "UnitsLeft",
+    "check_output",
+    "communicate",
+    "current_budget",
+    "http",
+    "run",
+    "run_async",
+    "run_gdal",
+    "statement_timeout",
+    "wait",
+]
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name == "http":
+        return import_module(f"{__name__}.http")
+    if name in _LAZY:
+        value = getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
