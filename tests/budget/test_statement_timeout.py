@@ -1,0 +1,380 @@
+"""`statement_timeout` against a real PostgreSQL, with `pg_stat_activity` as the witness."""
+
+# ruff: noqa: PLC0415, PT012, SIM117 - optional libraries; a block under test is more than one line
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from budget_witness import Cluster, eventually, need_module
+from deadlint_budget import Budget, Cancelled, DeadlineExceeded, statement_timeout
+from deadlint_budget._postgres import setting_ms
+
+SLOW = "SELECT pg_sleep(20)"
+SYNC = ["psycopg2", "psycopg", "sqlalchemy-psycopg2", "sqlalchemy-psycopg", "session"]
+ASYNC = ["psycopg-async", "asyncpg", "sqlalchemy-asyncpg", "async-session"]
+
+
+class Sync:
+    """One synchronous connection, whichever library it comes from."""
+
+    def __init__(self, kind: str, cluster: Cluster) -> None:
+        self.engine: Any = None
+        if kind in ("psycopg2", "psycopg"):
+            self.conn = need_module(kind, f"pip install {kind}[binary]").connect(cluster.dsn)
+        else:
+            need_module("sqlalchemy")
+            from sqlalchemy import create_engine
+            from sqlalchemy.orm import Session
+
+            driver = "psycopg2" if kind.endswith("2") else "psycopg"
+            need_module(driver)
+            self.engine = create_engine(cluster.url.replace("postgresql", f"postgresql+{driver}"))
+            self.conn = Session(self.engine) if kind == "session" else self.engine.connect()
+
+    def run(self, sql: str) -> Any:
+        if self.engine is not None:
+            from sqlalchemy import text
+
+            result = self.conn.execute(text(sql))
+            return result.scalar() if result.returns_rows else None
+        with self.conn.cursor() as cur:
+            cur.execute(sql)
+            return cur.fetchone()[0] if cur.description else None
+
+    def rollback(self) -> None:
+        self.conn.rollback()
+
+    def close(self) -> None:
+        self.conn.close()
+        if self.engine is not None:
+            self.engine.dispose()
+
+
+def seconds(setting: str) -> float:
+    """A setting in seconds, rounded: a few milliseconds went before the server was asked."""
+    return round(setting_ms(setting) / 1000, 1)
+
+
+@pytest.fixture(params=SYNC)
+def sync(request: pytest.FixtureRequest, cluster: Cluster) -> Any:
+    made = Sync(request.param, cluster)
+    yield made
+    made.close()
+
+
+def test_the_server_ends_the_statement(sync: Sync, cluster: Cluster, took: Callable[..., Any]) -> None:
+    with took(0.29, 0.6), pytest.raises(DeadlineExceeded) as caught, statement_timeout(sync.conn, want=0.3):
+        sync.run(f"{SLOW} /* server */")
+    assert caught.value.how == "server"
+    assert caught.value.sqlstate == "57014"
+    assert caught.value.__cause__ is not None
+    assert pickle.loads(pickle.dumps(caught.value)).limit == 0.3
+    assert cluster.running("/* server */") == 0
+    sync.rollback()
+    assert sync.run("SELECT 1") == 1
+
+
+def test_the_budget_is_named(sync: Sync) -> None:
+    budget = Budget.of(0.3, "flow")
+    with pytest.raises(DeadlineExceeded) as caught, statement_timeout(sync.conn, budget, 9):
+        sync.run(SLOW)
+    assert caught.value.layer == "flow"
+    assert caught.value.path == "flow/statement"
+
+
+def test_the_old_value_comes_back(sync: Sync) -> None:
+    sync.run("SET LOCAL statement_timeout = '7s'")
+    with statement_timeout(sync.conn, want=5):
+        assert seconds(sync.run("SHOW statement_timeout")) == 5
+        with statement_timeout(sync.conn, want=3):
+            assert seconds(sync.run("SHOW statement_timeout")) == 3
+        with pytest.raises(KeyError), statement_timeout(sync.conn, want=2):
+            raise KeyError
+        assert seconds(sync.run("SHOW statement_timeout")) == 5
+    assert seconds(sync.run("SHOW statement_timeout")) == 7
+    assert sync.run("SHOW client_connection_check_interval") == "0"
+
+
+def test_a_narrower_limit_stays(sync: Sync) -> None:
+    sync.run("SET LOCAL statement_timeout = '200ms'")
+    with statement_timeout(sync.conn, want=5):
+        assert sync.run("SHOW statement_timeout") == "200ms"
+    assert sync.run("SHOW statement_timeout") == "200ms"
+
+
+def test_it_ends_with_the_transaction(sync: Sync) -> None:
+    with statement_timeout(sync.conn, want=5):
+        sync.run("SELECT 1")
+    sync.rollback()
+    assert sync.run("SHOW statement_timeout") == "0"
+
+
+def test_released_savepoint_keeps_nothing(sync: Sync) -> None:
+    sync.run("SAVEPOINT a")
+    with statement_timeout(sync.conn, want=5):
+        sync.run("SELECT 1")
+    sync.run("RELEASE a")
+    assert sync.run("SHOW statement_timeout") == "0"
+
+
+def test_an_error_inside_a_savepoint(sync: Sync) -> None:
+    sync.run("SAVEPOINT a")
+    with pytest.raises(DeadlineExceeded), statement_timeout(sync.conn, want=0.1):
+        sync.run(SLOW)
+    if sync.engine is None:
+        sync.run("ROLLBACK TO a")
+        assert sync.run("SHOW statement_timeout") == "0"
+
+
+def test_a_database_error_in_time_is_left_alone(sync: Sync) -> None:
+    with pytest.raises(Exception, match="division") as caught, statement_timeout(sync.conn, want=5):
+        sync.run("SELECT 1/0")
+    assert not isinstance(caught.value, DeadlineExceeded)
+
+
+def test_a_failed_transaction_is_refused(sync: Sync) -> None:
+    with pytest.raises(Exception, match="division"):
+        sync.run("SELECT 1/0")
+    with pytest.raises(RuntimeError, match="roll back"), statement_timeout(sync.conn, want=5):
+        raise AssertionError("entered")
+
+
+def test_less_than_a_millisecond_is_not_no_limit(sync: Sync) -> None:
+    with statement_timeout(sync.conn, want=0.0014):
+        pass  # 1.4 ms: 2 on the server, if there was time to ask
+
+
+def test_a_spent_budget_sends_nothing(sync: Sync) -> None:
+    with pytest.raises(DeadlineExceeded, match="not sent"), statement_timeout(sync.conn, Budget.of(0)):
+        raise AssertionError("entered")
+
+
+def test_several_statements_share_the_limit(sync: Sync, took: Callable[..., Any]) -> None:
+    """Three of 0.4 s under 0.5 s run 1.2 s on the server's limit alone (measured)."""
+    with took(0.5, 1.0), pytest.raises(DeadlineExceeded) as caught:
+        with statement_timeout(sync.conn, want=0.5, margin=0.2):
+            for _ in range(3):
+                sync.run("SELECT pg_sleep(0.4)")
+    assert caught.value.how == "cancel"
+
+
+def test_cancelling_the_budget_cancels_the_statement(
+    sync: Sync, cluster: Cluster, took: Callable[..., Any]
+) -> None:
+    budget = Budget.of(30, "flow")
+    timer = threading.Timer(0.3, budget.cancel, ["enough"])
+    timer.start()
+    with took(0.29, 0.9), pytest.raises(Cancelled, match="enough"), statement_timeout(sync.conn, budget):
+        sync.run(f"{SLOW} /* cancelled */")
+    timer.join()
+    assert eventually(lambda: cluster.running("/* cancelled */") == 0)
+
+
+def test_a_frozen_backend_is_left(sync: Sync, took: Callable[..., Any]) -> None:
+    pid = sync.run("SELECT pg_backend_pid()")
+    try:
+        with (
+            took(0.5, 1.2),
+            pytest.raises(DeadlineExceeded, match=f"pg_terminate_backend\\({pid}\\)") as caught,
+        ):
+            with statement_timeout(sync.conn, want=0.3, margin=0.4):
+                os.kill(pid, signal.SIGSTOP)
+                sync.run("SELECT 1")
+        assert caught.value.how == "socket"
+        assert caught.value.backend == pid
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def test_lock_and_idle_limits(sync: Sync) -> None:
+    with statement_timeout(sync.conn, want=5, lock=1, idle=60):
+        assert seconds(sync.run("SHOW lock_timeout")) == 1
+        assert seconds(sync.run("SHOW idle_in_transaction_session_timeout")) == 5  # cut to what is left
+        assert seconds(sync.run("SHOW client_connection_check_interval")) == 1
+    assert sync.run("SHOW lock_timeout") == "0"
+
+
+def test_without_a_bound_nothing_is_sent(sync: Sync) -> None:
+    with statement_timeout(sync.conn):
+        assert sync.run("SHOW statement_timeout") == "0"
+
+
+def test_the_ambient_budget_counts(sync: Sync) -> None:
+    with Budget.of(0.2, "flow"), pytest.raises(DeadlineExceeded), statement_timeout(sync.conn):
+        sync.run(SLOW)
+
+
+@pytest.mark.parametrize("kind", ["psycopg2", "psycopg"])
+def test_autocommit_gets_a_transaction(kind: str, cluster: Cluster) -> None:
+    conn = need_module(kind).connect(cluster.dsn)
+    conn.autocommit = True
+    with conn.cursor() as cur:
+        cur.execute("CREATE TEMP TABLE t (x int)")
+        with statement_timeout(conn, want=5):
+            cur.execute("INSERT INTO t VALUES (1)")
+        with pytest.raises(DeadlineExceeded), statement_timeout(conn, want=0.2):
+            cur.execute("INSERT INTO t VALUES (2)")
+            cur.execute(SLOW)
+        cur.execute("SELECT array_agg(x) FROM t")
+        assert cur.fetchone() == ([1],)
+        cur.execute("SHOW statement_timeout")
+        assert cur.fetchone() == ("0",)
+    conn.close()
+
+
+@pytest.mark.parametrize("driver", ["psycopg2", "psycopg"])
+def test_autocommit_engine_gets_a_transaction(driver: str, cluster: Cluster) -> None:
+    need_module("sqlalchemy")
+    need_module(driver)
+    from sqlalchemy import create_engine, text
+
+    engine = create_engine(
+        cluster.url.replace("postgresql", f"postgresql+{driver}"), isolation_level="AUTOCOMMIT"
+    )
+    with engine.connect() as conn:
+        with statement_timeout(conn, want=5):
+            assert seconds(conn.execute(text("SHOW statement_timeout")).scalar()) == 5
+        assert conn.execute(text("SHOW statement_timeout")).scalar() == "0"
+        with pytest.raises(DeadlineExceeded), statement_timeout(conn, want=0.2):
+            conn.execute(text(SLOW))
+    engine.dispose()
+
+
+def test_a_cursor_and_a_stranger(cluster: Cluster) -> None:
+    psycopg2 = need_module("psycopg2")
+    conn = psycopg2.connect(cluster.dsn)
+    with conn.cursor() as cur, statement_timeout(cur, want=5):
+        cur.execute("SHOW statement_timeout")
+        assert seconds(cur.fetchone()[0]) == 5
+    conn.close()
+    with pytest.raises(TypeError, match="does not know"):
+        statement_timeout(object(), want=1)
+
+
+# --- asynchronous ------------------------------------------------------------------------------------------
+
+
+class Async:
+    """One asynchronous connection, whichever library it comes from."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.engine: Any = None
+
+    async def open(self, cluster: Cluster) -> Async:
+        if self.kind == "psycopg-async":
+            self.conn = await need_module("psycopg").AsyncConnection.connect(cluster.dsn)
+        elif self.kind == "asyncpg":
+            self.conn = await need_module("asyncpg").connect(cluster.url)
+        else:
+            need_module("asyncpg")
+            need_module("sqlalchemy.ext.asyncio", "pip install sqlalchemy[asyncio]")
+            from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
+
+            self.engine = create_async_engine(cluster.url.replace("postgresql", "postgresql+asyncpg"))
+            if self.kind == "async-session":
+                self.conn = AsyncSession(self.engine)
+            else:
+                self.conn = await self.engine.connect()
+        return self
+
+    async def run(self, sql: str) -> Any:
+        if self.engine is not None:
+            from sqlalchemy import text
+
+            return (await self.conn.execute(text(sql))).scalar()
+        if self.kind == "asyncpg":
+            return await self.conn.fetchval(sql)
+        cur = await self.conn.execute(sql)
+        return (await cur.fetchone())[0]
+
+    async def close(self) -> None:
+        await self.conn.close()
+        if self.engine is not None:
+            await self.engine.dispose()
+
+
+@pytest.mark.parametrize("kind", ASYNC)
+def test_async(kind: str, cluster: Cluster, took: Callable[..., Any]) -> None:
+    async def main() -> None:
+        conn = await Async(kind).open(cluster)
+        async with statement_timeout(conn.conn, want=5):
+            assert seconds(await conn.run("SHOW statement_timeout")) == 5
+            async with statement_timeout(conn.conn, want=2):
+                assert seconds(await conn.run("SHOW statement_timeout")) == 2
+            assert seconds(await conn.run("SHOW statement_timeout")) == 5
+        assert await conn.run("SHOW statement_timeout") == "0"
+        with took(0.29, 0.7), pytest.raises(DeadlineExceeded) as caught:
+            async with statement_timeout(conn.conn, want=0.3):
+                await conn.run(f"{SLOW} /* {kind} */")
+        assert (caught.value.how, caught.value.sqlstate) == ("server", "57014")
+        assert cluster.running(f"/* {kind} */") == 0
+        await conn.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("kind", ASYNC)
+def test_async_cancelled_budget(kind: str, cluster: Cluster, took: Callable[..., Any]) -> None:
+    async def main() -> None:
+        conn = await Async(kind).open(cluster)
+        budget = Budget.of(30, "flow")
+        asyncio.get_running_loop().call_later(0.3, budget.cancel, "enough")
+        with took(0.29, 1.0), pytest.raises(Cancelled, match="enough"):
+            async with statement_timeout(conn.conn, budget):
+                await conn.run(f"{SLOW} /* cancel {kind} */")
+        assert eventually(lambda: cluster.running(f"/* cancel {kind} */") == 0)
+        await conn.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("kind", ASYNC)
+def test_async_several_statements(kind: str, cluster: Cluster, took: Callable[..., Any]) -> None:
+    async def main() -> None:
+        conn = await Async(kind).open(cluster)
+        with took(0.5, 1.1), pytest.raises(DeadlineExceeded) as caught:
+            async with statement_timeout(conn.conn, want=0.5, margin=0.2):
+                for _ in range(3):
+                    await conn.run("SELECT pg_sleep(0.4)")
+        assert caught.value.how == "cancel"
+        await conn.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("kind", ASYNC)
+def test_async_frozen_backend(kind: str, cluster: Cluster, took: Callable[..., Any]) -> None:
+    async def main() -> None:
+        conn = await Async(kind).open(cluster)
+        pid = await conn.run("SELECT pg_backend_pid()")
+        try:
+            with took(0.5, 2.0), pytest.raises(DeadlineExceeded) as caught:
+                async with statement_timeout(conn.conn, want=0.3, margin=0.4):
+                    os.kill(pid, signal.SIGSTOP)
+                    await conn.run("SELECT 1")
+            assert caught.value.how in ("socket", "cancel")
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    asyncio.run(asyncio.wait_for(main(), 10))
+
+
+def test_the_wrong_kind_of_with(cluster: Cluster) -> None:
+    conn = need_module("psycopg2").connect(cluster.dsn)
+
+    async def main() -> None:
+        async with statement_timeout(conn, want=1):
+            pass
+
+    with pytest.raises(TypeError, match="synchronous"):
+        asyncio.run(main())
+    conn.close()
