@@ -109,7 +109,7 @@ class _Layout:
         view = LineView.of(line, columns, self.room)
         spans = [mark.columns(line) for mark in here if mark.primary]
         rows = [Row(number, (*self.lane(number), *view.pieces(spans)))]
-        for mark in here:
+        for mark in sorted(here, key=lambda mark: not mark.primary):
             start, end = (view.cell(column) for column in mark.columns(line))
             below = mark.sign * max(end - start, 1)
             rows += self._labelled(mark, self.lane(number, beneath=True), start, below)

@@ -144,6 +144,16 @@ def test_a_span_that_begins_in_a_line_and_ends_in_another() -> None:
     ]
 
 
+def test_the_finding_comes_before_what_is_related_on_its_line() -> None:
+    source = "await wait_for(get(u, timeout=30), 10)\n"
+    outer = Related("a.py", locate(source, "wait_for(", "10)").span, "the outer limit: 10 s")
+    assert block(source, "get(", "30)", related=(outer,))[:3] == [
+        " 1 │ await wait_for(get(u, timeout=30), 10)",
+        "   │                ^^^^^^^^^^^^^^^^^^",
+        "   │       -------------------------------- the outer limit: 10 s",
+    ]
+
+
 @pytest.mark.parametrize("text", ["[bold red]x[/]", "[/]", "[link=file:///etc]", ":warning:", "\\[a]"])
 def test_markup_in_paths_messages_and_source_is_text(text: str) -> None:
     source = f"get({text!r})\n"
