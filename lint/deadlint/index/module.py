@@ -109,7 +109,8 @@ class Module:
                 names.add(dotted(call.func.value).rpartition(".")[2])
                 if isinstance(call.func.value, ast.Call):
                     names.add(dotted(call.func.value.func).rpartition(".")[2])
-            for argument in (*call.args, *(k.value for k in call.keywords)):
+            handed = call.func.args if isinstance(call.func, ast.Call) else []  # `partial(f, …)()`
+            for argument in (*call.args, *handed, *(k.value for k in call.keywords)):
                 names.add(dotted(argument).rpartition(".")[2])
             for name in names - {""}:
                 found[name].append(call)
