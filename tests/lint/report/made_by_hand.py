@@ -35,6 +35,13 @@ def mosaic(urls):
 """
 
 
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 @dataclass(frozen=True)
 class Place:
     """Where a piece of a text is: as offsets, and as a span."""

@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import io
-import os
-import pty
 
 import pytest
 from deadlint.report.progress import progress
-
-
-class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
-
-    def isatty(self) -> bool:
-        return True
+from made_by_hand import Terminal
 
 
 def test_it_shows_how_far_a_long_run_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
-    reader, writer = pty.openpty()
     now = iter(range(100))
-    with open(writer, "w", encoding="utf-8") as err:
-        with progress(err, "Checking", clock=lambda: float(next(now))) as advance:
-            for done in range(5):
-                advance(done, 10)
-        err.flush()
-        drawn = os.read(reader, 1 << 16).decode()
+    err = Terminal()
+    with progress(err, "Checking", clock=lambda: float(next(now))) as advance:
+        for done in range(5):
+            advance(done, 10)
+    drawn = err.getvalue()
     assert "Checking" in drawn
     assert "4/10" in drawn
     assert drawn.endswith(("\x1b[2K", "\x1b[?25h", "\x1b[1A\x1b[2K"))  # it takes itself away

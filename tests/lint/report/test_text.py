@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import pty
 import re
 import time
 from dataclasses import replace
@@ -13,7 +12,7 @@ import pytest
 from deadlint.model import Constant, Edit, Finding, Fix, Import, Level, Related, Safety, Span, Suppression
 from deadlint.report import Options, printer
 from deadlint.result import RunResult
-from made_by_hand import FLOWS, finding, locate, result_of, shown
+from made_by_hand import FLOWS, Terminal, finding, locate, result_of, shown
 from rich.cells import cell_len
 
 ESCAPE = "\x1b["
@@ -26,12 +25,10 @@ def block(source: str, first: str, last: str | None = None, **changes: object) -
 
 
 def on_terminal(result: RunResult) -> str:
-    """What is printed on a pseudo-terminal."""
-    reader, writer = pty.openpty()
-    with open(writer, "w", encoding="utf-8") as out:
-        printer("text")(result, out)
-        out.flush()
-        return os.read(reader, 1 << 20).decode()
+    """What is printed on a terminal."""
+    out = Terminal()
+    printer("text")(result, out)
+    return out.getvalue()
 
 
 def test_the_whole_of_a_report(result: RunResult) -> None:
