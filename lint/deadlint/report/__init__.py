@@ -20,8 +20,8 @@ _MODULES = {
     "sarif": "sarif",
     "github": "github",
     "gitlab": "gitlab",
-    "junit": "junit",
     "azure": "azure",
+    "junit": "junit",
     "rdjson": "rdjson",
 }
 FORMATS = tuple(name for name in _MODULES if name != "diff")  # what `--output-format` takes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, TextIO
 
@@ -46,12 +46,20 @@ def write_report(console: Console, result: RunResult, options: Options = PLAIN) 
     """The same on a console of the caller's, such as one that records."""
     asked = console.is_terminal or os.environ.get("COLUMNS", "").isdecimal()
     page = _Page(result, min(console.width, WIDEST) if asked else PIPED)
-    writer = PageWriter(console)
-    writer.write(line for finding in result.open_findings for line in (*page.finding(finding), ()))
-    closing = [*statistics(result), ""] if options.statistics else []
+    PageWriter(console).write(_lines(page, result, options))
+
+
+def _lines(page: _Page, result: RunResult, options: Options) -> Iterator[Line]:
+    """All blocks of the report, an empty line between them."""
+    blocks: list[Iterable[Line]] = [page.finding(finding) for finding in result.open_findings]
+    if options.statistics:
+        blocks.append(((line, "message"),) for line in statistics(result))
     if not options.quiet:
-        closing += wrapped(summary(result), page.width)
-    writer.write(((line, "message"),) for line in closing)
+        blocks.append(((line, "message"),) for line in wrapped(summary(result), page.width))
+    for number, block in enumerate(blocks):
+        if number:
+            yield ()
+        yield from block
 
 
 class _Page:

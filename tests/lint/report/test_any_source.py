@@ -10,7 +10,7 @@ from deadlint.model import Edit, Finding, Fix, Related, Safety, Span
 from deadlint.report import FORMATS
 from deadlint.report.printable import printable
 from deadlint.result import RunResult
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_by_hand import result_of, shown
 from rich.cells import cell_len
@@ -39,6 +39,7 @@ def results(draw: st.DrawFn) -> RunResult:
     return result_of({path: draw(LONG), other: draw(SOURCES)}, finding)
 
 
+@settings(deadline=None)
 @given(results())
 def test_every_format_prints(result: RunResult) -> None:
     printed = {name: shown(result, name) for name in FORMATS}
@@ -49,6 +50,7 @@ def test_every_format_prints(result: RunResult) -> None:
         assert all(printable(line) == line for line in printed[name].split("\n"))
 
 
+@settings(deadline=None)
 @given(results())
 def test_excerpts_keep_to_their_width(result: RunResult) -> None:
     excerpts = [line for line in shown(result, "text").split("\n") if re.match(r" +\d* [│┆+-] ", line)]

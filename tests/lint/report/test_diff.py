@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from deadlint.report import printer
 from deadlint.result import Change, RunResult
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_by_hand import shown
 
@@ -76,6 +76,7 @@ def test_names_that_need_quotes(tmp_path: Path, name: str) -> None:
     assert applied(tmp_path, b"a = 1\n", diff, command, name) == b"a = 2\n"
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.sampled_from(["a\n", "b\n", "c\r\n", "\r", "d", "\x0c\n", " "])),
     st.integers(0, 20),
