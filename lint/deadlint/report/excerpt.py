@@ -14,9 +14,7 @@ from deadlint.report.printable import printable
 from deadlint.report.wrapping import wrapped
 
 HEAD, TAIL = 4, 2  # lines of a long span that are shown at its start and at its end
-BRIDGE = (
-    1  # so many lines between two marks are shown rather than passed over: as long as the row that says so
-)
+BRIDGE = 1  # lines between two marks that are shown, not passed over: the row that says so is as long
 NARROWEST = 20  # cells that source and labels get however narrow the terminal
 
 

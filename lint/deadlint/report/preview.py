@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
@@ -62,21 +62,19 @@ def _applied(text: str, begin: int, end: int, edits: Sequence[Edit]) -> str:
     return "".join((*parts, text[at:end]))
 
 
-def _differing(old: str, new: str, number: int) -> list[Changed]:
+def _differing(old: str, new: str, number: int) -> Iterator[Changed]:
+    """The lines of which the one text has to lose and gain some to be the other; blank ones say nothing."""
     before, after = lines_of(old), lines_of(new)
-    changed: list[Changed] = []
     for kind, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if kind == "equal":
             continue
-        differing = (
-            [_columns(x, y) for x, y in zip(before[a:b], after[c:d], strict=False)] if b - a == d - c else []
-        )
-        for sign, lines, at, first in (("-", before[a:b], number + a, 0), ("+", after[c:d], number + a, 1)):
-            changed += [
-                Changed(sign, at + i, line, differing[i][first] if differing else (0, 0))
-                for i, line in enumerate(lines)
-            ]
-    return changed
+        gone, come = before[a:b], after[c:d]
+        paired = len(gone) == len(come)
+        columns = [_columns(*pair) for pair in zip(gone, come, strict=True)] if paired else []
+        for sign, lines, side in (("-", gone, 0), ("+", come, 1)):
+            for index, line in enumerate(lines):
+                if line.strip():
+                    yield Changed(sign, number + a + index, line, columns[index][side] if paired else (0, 0))
 
 
 def _columns(old: str, new: str) -> tuple[tuple[int, int], tuple[int, int]]:
