@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from deadlint.index import fold
@@ -47,18 +48,36 @@ _STEPS = 4_000  # evaluations for one question; a 500 KB module with cyclic call
 _BINDINGS = 24  # of one name that are followed, the last ones
 
 
-class Resolver:
-    """Evaluates expressions of one module. Results are kept; a cycle is unknown."""
+@dataclass
+class Effort:
+    """What one question has cost so far. Shared by the resolvers of a project, which ask each other."""
 
-    def __init__(self, walker: Walker, module: Scope) -> None:
+    busy: set[object] = field(default_factory=set)  # what is being evaluated, so that a cycle is noticed
+    cuts: int = 0  # how often an evaluation was cut short, by a cycle or a bound
+    steps: int = 0
+
+
+class Resolver:
+    """Evaluates expressions of one module. Results are kept; a cycle is unknown.
+
+    `elsewhere` answers what a dotted name stands for that another module of the project defines.
+    """
+
+    def __init__(
+        self,
+        walker: Walker,
+        module: Scope,
+        elsewhere: Callable[[str], Values] | None = None,
+        effort: Effort | None = None,
+    ) -> None:
         self._walker = walker
         self._module = module
+        self._elsewhere = elsewhere
+        self._effort = effort or Effort()
         self._values: dict[ast.expr, Values] = {}
-        self._busy: set[object] = set()
         self._exits: dict[Scope, list[ast.If]] = {}
-        self._cuts = 0  # how often an evaluation was cut short, by a cycle or a bound
-        self._steps = 0
         self._attributes: dict[tuple[Scope, str], Values] = {}
+        module.resolver = self
         # Set by whoever knows the callers of the module's functions; parameters are unknown without it.
         self.arguments_of: Callable[[Scope, str], Values] | None = None
 
@@ -69,22 +88,29 @@ class Resolver:
         known = self._values.get(node)
         if known is not None:
             return known
-        if not self._busy:
-            self._steps = 0
-        self._steps += 1
-        if node in self._busy or len(self._busy) > _DEEP or self._steps > _STEPS:
-            self._cuts += 1
+        resolver = self.for_scope(scope)
+        if resolver is not self:
+            return resolver.evaluate(node, scope)
+        if not self._effort.busy:
+            self._effort.steps = 0
+        self._effort.steps += 1
+        if node in self._effort.busy or len(self._effort.busy) > _DEEP or self._effort.steps > _STEPS:
+            self._effort.cuts += 1
             return (UNKNOWN,)
-        cuts = self._cuts
-        self._busy.add(node)
+        cuts = self._effort.cuts
+        self._effort.busy.add(node)
         try:
             values = self._evaluate(node, scope) or (UNKNOWN,)
         finally:
-            self._busy.discard(node)
+            self._effort.busy.discard(node)
         # What was cut short inside of a longer evaluation may be known when asked for on its own.
-        if cuts == self._cuts or not self._busy:
+        if cuts == self._effort.cuts or not self._effort.busy:
             self._values[node] = values
         return values
+
+    def for_scope(self, scope: Scope) -> Resolver:
+        """The resolver of the module that `scope` stands in."""
+        return scope.module.resolver or self
 
     def _evaluate(self, node: ast.expr, scope: Scope) -> Values:
         match node:
@@ -204,8 +230,16 @@ class Resolver:
             values = without_none(values)
         return self._changed(name, values, node, scope, home)
 
+    def exported(self, name: str) -> Values:
+        """What the module's own `name` stands for to those who import it; empty where it has none."""
+        bindings = self._module.bindings.get(name, ())
+        return union(*(self._bound(name, binding, self._module) for binding in bindings[-_BINDINGS:]))
+
     def scope_binding(self, name: str, scope: Scope) -> Scope | None:
         """The scope that `name`, used in `scope`, belongs to."""
+        resolver = self.for_scope(scope)
+        if resolver is not self:
+            return resolver.scope_binding(name, scope)
         self._walker.walk(scope)
         current: Scope | None = scope
         while current is not None:
@@ -270,6 +304,9 @@ class Resolver:
 
     def _bound(self, name: str, binding: Binding, home: Scope) -> Values:
         """What a binding gives its name."""
+        resolver = self.for_scope(home)
+        if resolver is not self:
+            return resolver._bound(name, binding, home)
         match binding.kind:
             case "import":
                 return self._import(binding.target)
@@ -295,6 +332,10 @@ class Resolver:
         return (UNKNOWN,)
 
     def _import(self, target: str) -> Values:
+        if self._elsewhere is not None:
+            found = self._elsewhere(target)
+            if found:
+                return found
         return (External(canonical(target)),)
 
     def _unpacked(self, binding: Binding, values: Values) -> Values:
@@ -516,7 +557,7 @@ class Resolver:
         """What `base.name` may be."""
         match base:
             case External(name=module):
-                return (External(canonical(f"{module}.{name}")),)
+                return self._import(f"{module}.{name}")
             case Result(name=kind):
                 if name in SAME_OBJECT:
                     return (base,)
@@ -546,17 +587,20 @@ class Resolver:
 
     def _passed(self, parameter: Parameter) -> Values:
         """What the callers in the file pass for a parameter, where that is something with attributes."""
+        resolver = self.for_scope(parameter.scope)
+        if resolver is not self:
+            return resolver._passed(parameter)
         if self.arguments_of is None:
             return ()
         key = (parameter.scope, parameter.name)
-        if key in self._busy:
-            self._cuts += 1
+        if key in self._effort.busy:
+            self._effort.cuts += 1
             return ()
-        self._busy.add(key)
+        self._effort.busy.add(key)
         try:
             values = self.arguments_of(parameter.scope, parameter.name)
         finally:
-            self._busy.discard(key)
+            self._effort.busy.discard(key)
         return tuple(v for v in values if isinstance(v, Result | Object | Member))
 
     def passed(self, parameter: Parameter) -> Values:
@@ -623,6 +667,9 @@ class Resolver:
 
     def _own_attribute(self, cls: Scope, name: str, instance: Value | None) -> Values:
         """`name` as the class itself defines it: a method, a class attribute, or an assignment to `self`."""
+        resolver = self.for_scope(cls)
+        if resolver is not self:
+            return resolver._own_attribute(cls, name, instance)
         for function in cls.functions:
             if function.name == name:
                 if {"property", "cached_property"} & _decorators(function):
@@ -632,11 +679,11 @@ class Resolver:
         key = (cls, name)
         if key in self._attributes:
             return self._attributes[key]
-        if key in self._busy:
-            self._cuts += 1
+        if key in self._effort.busy:
+            self._effort.cuts += 1
             return ()
-        cuts = self._cuts
-        self._busy.add(key)
+        cuts = self._effort.cuts
+        self._effort.busy.add(key)
         try:
             found = [self._bound(name, b, cls) for b in cls.bindings.get(name, ())]
             for method in cls.functions:
@@ -648,8 +695,8 @@ class Resolver:
                     found.append(self._bound(name, binding, where))
             values = union(*found)
         finally:
-            self._busy.discard(key)
-        if cuts == self._cuts or not self._busy:
+            self._effort.busy.discard(key)
+        if cuts == self._effort.cuts or not self._effort.busy:
             self._attributes[key] = values
         return values
 
@@ -742,8 +789,8 @@ class Resolver:
         return union(*found)
 
     def _returned(self, function: Function, node: ast.Call | None, scope: Scope) -> Values:
-        """What a function of the file returns, with its parameters replaced by the call's arguments."""
-        inner = self._walker.walk(function.scope)
+        """What a function returns, with its parameters replaced by the call's arguments."""
+        inner = self.for_scope(function.scope)._walker.walk(function.scope)
         decorators = _decorators(inner)
         if inner.yields:
             if not decorators & {"contextmanager", "asynccontextmanager", "fixture"}:

@@ -9,7 +9,10 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from deadlint.index.resolve import Resolver
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 BindingKind = Literal[
@@ -86,6 +89,7 @@ class Scope:
     yields: list[ast.expr | None] = field(default_factory=list)
     walked: bool = False
     outer_names: set[str] = field(default_factory=set)  # declared global or nonlocal
+    resolver: Resolver | None = None  # of a module: who evaluates what stands in it
 
     @property
     def qualified_name(self) -> str:
