@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable
 from datetime import timedelta
 
-from deadlint.index.values import UNKNOWN, Const, Mapping, Template, Unknown, Value, Values, union
+from deadlint.index.values import UNKNOWN, Const, Mapping, Sequence, Template, Unknown, Value, Values, union
 
 Evaluate = Callable[[ast.expr], Values]
 
@@ -57,11 +57,25 @@ def _binary(op: ast.operator, left: Value, right: Value) -> Value:
             return _arithmetic(op, one, two)
         case Mapping(), Mapping() if isinstance(op, ast.BitOr):
             return merged(left, right)
+        case Sequence(items=items, open=False), _ if isinstance(op, ast.Add):
+            return _lengthened(items, right)
+        case Sequence(items=items), _ if isinstance(op, ast.Add):
+            return Sequence(items, open=True)
+        case _, Const(str() as name) if isinstance(op, ast.Div):
+            return _text((*_parts(left), f"/{name}"))  # `pathlib.Path(…) / "gdalwarp"`
         case (Const(str()) | Template()), _ if isinstance(op, ast.Mod):
             return formatted(left, percent=True)
         case _, _ if isinstance(op, ast.Add) and (_is_text(left) or _is_text(right)):
             return _text((*_parts(left), *_parts(right)))
     return UNKNOWN
+
+
+def _lengthened(items: tuple[Values, ...], more: Value) -> Value:
+    """A list with another behind it, of which perhaps nothing is known."""
+    match more:
+        case Sequence(items=others, open=is_open) if len(items) + len(others) <= _LONGEST:
+            return Sequence((*items, *others), open=is_open)
+    return Sequence(items, open=True)
 
 
 def _arithmetic(op: ast.operator, one: object, two: object) -> Value:

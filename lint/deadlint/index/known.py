@@ -29,6 +29,7 @@ ALIASES = {
     "subprocess32": "subprocess",
     "asyncio.timeouts.timeout": "asyncio.timeout",
     "asyncio.tasks.wait_for": "asyncio.wait_for",
+    "asyncio.subprocess.Process": "asyncio.Process",
     "asyncio.subprocess.create_subprocess_exec": "asyncio.create_subprocess_exec",
     "asyncio.subprocess.create_subprocess_shell": "asyncio.create_subprocess_shell",
     "concurrent.futures.thread.ThreadPoolExecutor": "concurrent.futures.ThreadPoolExecutor",

@@ -296,14 +296,24 @@ class Walker:
                         self._expression(scope, child, block, node)
 
     def _augment(self, scope: Scope, node: ast.AugAssign, block: Block) -> None:
-        """`x |= {…}` updates; any other augmented assignment leaves a value that we do not know."""
+        """`x |= {…}` updates, `x += …` makes the sum of what it was and more; what others leave is unknown."""
         name = dotted(node.target)
         if name and isinstance(node.op, ast.BitOr):
             scope.mutations[name].append(Mutation("update", _end(node), block, value=node.value))
         elif isinstance(node.target, ast.Name):
-            self._target_scope(scope, node.target.id).bindings[node.target.id].append(
-                Binding("other", _end(node), block, node=node)
-            )
+            home = self._target_scope(scope, node.target.id)
+            total = self._sum(node) if home is scope and isinstance(node.op, ast.Add) else None
+            kind: BindingKind = "assign" if total is not None else "other"
+            home.bindings[node.target.id].append(Binding(kind, _end(node), block, total, node=node))
+
+    def _sum(self, node: ast.AugAssign) -> ast.expr:
+        """`x + more` for `x += more`, placed where the statement begins, so that `x` is what it was before."""
+        assert isinstance(node.target, ast.Name)
+        before = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
+        total = ast.copy_location(ast.BinOp(before, node.op, node.value), node)
+        self.parents[before] = total
+        self.parents[total] = node
+        return total
 
     def _definition(self, scope: Scope, node: FunctionNode, block: Block) -> None:
         for decorator in node.decorator_list:
