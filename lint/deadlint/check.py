@@ -6,12 +6,16 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from deadlint.model import Finding, Level, Span
 from deadlint.rule import Rule
 from deadlint.settings import Settings
 from deadlint.site import Report, Site
 from deadlint.source import SourceFile
+
+if TYPE_CHECKING:
+    from deadlint.project import Project
 
 SYNTAX_ERROR = ("DL001", "syntax-error")
 
@@ -21,16 +25,22 @@ class CannotCheck(Exception):
 
 
 def check_source(
-    source: SourceFile, settings: Settings, rules: Sequence[Rule], *, with_fixes: bool = True
+    source: SourceFile,
+    settings: Settings,
+    rules: Sequence[Rule],
+    *,
+    with_fixes: bool = True,
+    project: Project | None = None,
 ) -> list[Finding]:
     """The findings of one file in the order of the source, suppressed or not, of either level.
 
+    With a `project`, names are followed into the modules that the file imports from it.
     Raises `CannotCheck` where the file is nested too deeply for the parser.
     """
     from deadlint.index.module import Module  # noqa: PLC0415 - a warm run does not need it
 
     try:
-        module = Module(source, settings)
+        module = Module(source, settings, project)
     except SyntaxError as error:
         return [_syntax_error(source, error)]
     except (RecursionError, MemoryError) as error:

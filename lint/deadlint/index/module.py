@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
 
 from deadlint.graph import Graph
 from deadlint.index.budgets import Budgets
@@ -13,6 +13,7 @@ from deadlint.index.resolve import Resolver
 from deadlint.index.scopes import Scope, Walker, dotted
 from deadlint.index.values import Attached, Function, Partial, Values, union
 from deadlint.model import Span
+from deadlint.project import Project, package_of
 from deadlint.settings import Settings
 from deadlint.site import PROJECT, Site, Target, targets_of
 from deadlint.source import SourceFile
@@ -21,13 +22,18 @@ from deadlint.source import SourceFile
 class Module:
     """A file with what its rules may ask. Raises `SyntaxError` where `ast` cannot parse it."""
 
-    def __init__(self, source: SourceFile, settings: Settings, package: str = "") -> None:
+    def __init__(self, source: SourceFile, settings: Settings, project: Project | None = None) -> None:
         self.source = source
         self.settings = settings
         self.tree = ast.parse(source.text)
         self.walker = Walker()
-        self.scope = self.walker.module(self.tree, package)
-        self.resolver = Resolver(self.walker, self.scope)
+        self.scope = self.walker.module(self.tree, package_of(source.path) if project else "")
+        self.resolver = Resolver(
+            self.walker,
+            self.scope,
+            partial(project.elsewhere, importer=source.path) if project else None,
+            project.effort if project else None,
+        )
         self.resolver.arguments_of = self._arguments
         self.budgets = Budgets(self)
         self.graph = Graph(self)

@@ -214,7 +214,7 @@ class Resolver:
     def _name(self, name: str, node: ast.Name, scope: Scope) -> Values:
         home = self.scope_binding(name, scope)
         if home is None:
-            return (External(f"builtins.{name}"),) if name in _BUILTINS else (UNKNOWN,)
+            return (External(f"builtins.{name}"),) if name in _BUILTINS else self._starred(name) or (UNKNOWN,)
         position = (node.lineno, node.col_offset)
         if home is scope:
             block = self._block(node, scope)
@@ -233,7 +233,14 @@ class Resolver:
     def exported(self, name: str) -> Values:
         """What the module's own `name` stands for to those who import it; empty where it has none."""
         bindings = self._module.bindings.get(name, ())
+        if not bindings:
+            return self._starred(name)
         return union(*(self._bound(name, binding, self._module) for binding in bindings[-_BINDINGS:]))
+
+    def _starred(self, name: str) -> Values:
+        """What `name` may be through `from module import *`; empty where the module has no such import."""
+        stars = self._module.bindings.get("*", ())
+        return union(*(self._import(binding.target[:-1] + name) for binding in stars))
 
     def scope_binding(self, name: str, scope: Scope) -> Scope | None:
         """The scope that `name`, used in `scope`, belongs to."""

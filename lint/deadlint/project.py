@@ -1,0 +1,140 @@
+"""The modules of a project by dotted name, found as Python finds them and parsed when a name leads there."""
+
+from __future__ import annotations
+
+import os.path
+from collections import OrderedDict
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from deadlint.index.resolve import Effort
+from deadlint.index.values import Values, union
+from deadlint.settings import Settings
+from deadlint.source import SourceFile, UnreadableSource
+
+if TYPE_CHECKING:
+    from deadlint.index.module import Module
+
+# Parsed modules that are kept. A tree takes some fifty times the size of its source; imports are local enough
+# for a few dozen to serve.
+_KEPT = 64
+# A larger file is generated data, and not worth its parse for a name in it.
+_LARGEST = 1_000_000
+
+
+class Project:
+    """What the imports of a file lead to. `read` holds the paths that were parsed since it was last emptied."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._modules: OrderedDict[str, Module | None] = OrderedDict()
+        self.effort = Effort()
+        self.read: set[str] = set()
+
+    def elsewhere(self, target: str, importer: str) -> Values:
+        """What the dotted name `target` stands for, as the file `importer` sees it.
+
+        Empty where no module of the project defines it.
+        """
+        key = ("elsewhere", target, importer)
+        if not target or target.startswith(".") or key in self.effort.busy:
+            return ()
+        path, rest = locate(target, package_root(importer), self._settings.root)
+        if path is None or not rest or _same(path, importer):
+            return ()
+        module = self._module(path)
+        if module is None:
+            return ()
+        self.effort.busy.add(key)
+        try:
+            return _followed(module, rest)
+        finally:
+            self.effort.busy.discard(key)
+
+    def _module(self, path: str) -> Module | None:
+        self.read.add(path)
+        if path in self._modules:
+            self._modules.move_to_end(path)
+            return self._modules[path]
+        module = self._parsed(path)
+        self._modules[path] = module
+        while len(self._modules) > _KEPT:
+            self._modules.popitem(last=False)
+        return module
+
+    def _parsed(self, path: str) -> Module | None:
+        from deadlint.index.module import Module  # noqa: PLC0415 - modules ask their project in turn
+
+        try:
+            if os.path.getsize(path) > _LARGEST:
+                return None
+            return Module(SourceFile.read(path), self._settings, self)
+        except (OSError, UnreadableSource, SyntaxError, ValueError, RecursionError, MemoryError):
+            # The file's own check says what is wrong with it.
+            return None
+
+
+def _followed(module: Module, names: tuple[str, ...]) -> Values:
+    values = module.resolver.exported(names[0])
+    for name in names[1:]:
+        values = union(*(module.resolver.attribute(value, name) for value in values))
+    return values
+
+
+def _same(path: str, other: str) -> bool:
+    return os.path.abspath(path) == os.path.abspath(other)
+
+
+@lru_cache(maxsize=65536)
+def _is_file(path: str) -> bool:
+    return os.path.isfile(path)
+
+
+@lru_cache(maxsize=8192)
+def package_root(path: str) -> str:
+    """The directory from which the file's own package is imported: the first above it without `__init__.py`."""
+    directory = os.path.dirname(os.path.abspath(path))
+    while _is_file(os.path.join(directory, "__init__.py")):
+        above = os.path.dirname(directory)
+        if above == directory:
+            break
+        directory = above
+    return directory
+
+
+@lru_cache(maxsize=8192)
+def package_of(path: str) -> str:
+    """The dotted package that the file's relative imports start from; empty for a script."""
+    directory = os.path.dirname(os.path.abspath(path))
+    relative = os.path.relpath(directory, package_root(path))
+    return "" if relative == "." else relative.replace(os.sep, ".")
+
+
+@lru_cache(maxsize=65536)
+def locate(name: str, root: str, project: str) -> tuple[str | None, tuple[str, ...]]:
+    """The file that defines a dotted name, and the rest of the name within it.
+
+    Looked for where the importing file's package stands, then in the project's root and its `src`.
+    """
+    parts = name.split(".")
+    for start in _starts(root, project):
+        # The common case, a name of an installed library, is answered by its first part alone.
+        if not (_is_file(os.path.join(start, f"{parts[0]}.py")) or _is_directory(os.path.join(start, parts[0]))):
+            continue
+        for length in range(len(parts), 0, -1):
+            base = os.path.join(start, *parts[:length])
+            for candidate in (f"{base}.py", os.path.join(base, "__init__.py")):
+                if _is_file(candidate):
+                    return candidate, tuple(parts[length:])
+    return None, ()
+
+
+def _starts(root: str, project: str) -> Iterator[str]:
+    top = os.path.abspath(project)
+    yield from dict.fromkeys((root, top, os.path.join(top, "src")))
+
+
+@lru_cache(maxsize=65536)
+def _is_directory(path: str) -> bool:
+    return os.path.isdir(path)
