@@ -40,8 +40,8 @@ class Overrides:
 class Configurations:
     """The settings of each directory, read once.
 
-    `fallback` is the root of files without a configuration. `file` holds for every directory where it is
-    given; `isolated` reads no file at all.
+    Files without a configuration have the root of their repository as root, else `fallback`. `file` holds for
+    every directory where it is given; `isolated` reads no file at all.
     """
 
     known_rules: KnownRules
@@ -69,9 +69,9 @@ class Configurations:
         """The settings of the files in `directory`, an absolute path. Raises `UserError`."""
         return self._final(self._place(directory))
 
-    def enter(self, directory: str, parent: str, has_file: bool) -> Settings:
-        """The same for a directory below `parent` of which it is known whether it has one of `FILE_NAMES`."""
-        if not has_file:
+    def enter(self, directory: str, parent: str, has_marker: bool) -> Settings:
+        """The same for a directory below `parent`, if it is known whether it has a `.git` or `FILE_NAMES`."""
+        if not has_marker:
             self._places[directory] = self._place(parent)
         return self.settings(directory)
 
@@ -80,18 +80,26 @@ class Configurations:
         if place is None:
             above = os.path.dirname(directory)
             outer = self._place(above) if above != directory else self._top()
-            place = self._places[directory] = outer if self.isolated else self._read(directory, outer)
+            place = self._places[directory] = self._read(directory, self._rooted(directory, outer))
         return place
+
+    def _rooted(self, directory: str, outer: _Place) -> _Place:
+        """`outer`, with its root here if it has no configuration and this is the root of a repository."""
+        if outer.configured or not os.path.lexists(os.path.join(directory, ".git")):
+            return outer
+        return replace(outer, settings=replace(outer.settings, root=directory))
 
     def _top(self) -> _Place:
         if self.file is None or self.isolated:
-            return _Place(Settings(root=self.fallback), False)
+            return _Place(Settings(root=self.fallback))
         from deadlint.config_file import ConfigFile  # noqa: PLC0415 - see `_read`
 
-        return _Place(ConfigFile.load(self.file).settings(self.known_rules), False)
+        return _Place(ConfigFile.load(self.file).settings(self.known_rules), configured=True)
 
     def _read(self, directory: str, outer: _Place) -> _Place:
         """What the files of `directory` say, over what its parents' do."""
+        if self.isolated:
+            return outer
         names = FILE_NAMES if self.file is None else ("pyproject.toml",)
         found = [path for name in names if _concerns(path := os.path.join(directory, name), outer)]
         if not found:
@@ -104,7 +112,7 @@ class Configurations:
                 settings = file.settings(self.known_rules)
             if file.path.endswith("pyproject.toml"):
                 declared = file.declares_deadlint
-        return _Place(settings or outer.settings, declared)
+        return _Place(settings or outer.settings, outer.configured or settings is not None, declared)
 
     def _final(self, place: _Place) -> Settings:
         ready = self._ready.get(place)
@@ -119,10 +127,26 @@ class Configurations:
     frozen=True, slots=True, eq=False
 )  # compared by identity: directories share one that holds for all
 class _Place:
-    """What holds in a directory: the configuration, and whether the project declares deadlint."""
+    """What holds in a directory: settings, whether a file gives them, whether the project needs deadlint."""
 
     settings: Settings
-    declared: bool
+    configured: bool = False
+    declared: bool = False
+
+
+def project_root(directory: str) -> str:
+    """The nearest directory upward that is a repository or configures deadlint, else `directory` itself."""
+    here = directory
+    while True:
+        if os.path.lexists(os.path.join(here, ".git")):
+            return here
+        nothing = _Place(Settings())
+        if any(_concerns(os.path.join(here, name), nothing) for name in FILE_NAMES):
+            return here
+        above = os.path.dirname(here)
+        if above == here:
+            return directory
+        here = above
 
 
 def _concerns(path: str, outer: _Place) -> bool:

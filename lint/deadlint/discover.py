@@ -24,6 +24,7 @@ class Folder:
     shown: str  # how reports write it: relative where it is below the working directory; "" for that itself
     settings: Settings
     names: tuple[str, ...]
+    whole: bool = True  # whether these are all files of the directory, rather than some that were named
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +49,17 @@ def discover(
         walk.start(path)
     walk.drop_second_names()
     folders = (
-        Folder(directory, walk.shown(directory), settings, tuple(sorted(names)))
+        Folder(directory, walk.shown(directory), settings, tuple(sorted(names)), directory in walk.whole)
         for directory, (settings, names) in sorted(walk.found.items())
     )
     return Discovery(
         tuple(folder for folder in folders if folder.names), tuple(walk.problems), tuple(walk.warnings)
     )
+
+
+def is_excluded(path: str, configurations: Configurations) -> bool:
+    """Whether a walk would leave out the file at `path`, an absolute path."""
+    return _Walk(configurations, force_exclude=True).excluded(path, is_directory=False)
 
 
 @dataclass(slots=True)
@@ -67,6 +73,11 @@ class _Listing:
     has_ignore_file: bool = False
     is_repository: bool = False
 
+    @property
+    def has_marker(self) -> bool:
+        """Whether other settings may hold here than further out."""
+        return self.has_configuration or self.is_repository
+
 
 @dataclass(slots=True)
 class _Walk:
@@ -79,6 +90,7 @@ class _Walk:
     gitignores: GitIgnores = field(default_factory=GitIgnores)
     found: dict[str, tuple[Settings, set[str]]] = field(default_factory=dict)
     links: set[str] = field(default_factory=set)  # files found under another name than their own
+    whole: set[str] = field(default_factory=set)  # directories whose files were all looked at
     walked: dict[str, bool] = field(default_factory=dict)  # real directories, and whether files were below
     problems: list[FileProblem] = field(default_factory=list)
     warnings: list[FileProblem] = field(default_factory=list)
@@ -99,7 +111,7 @@ class _Walk:
             self.problems.append(FileProblem(path, _unreachable(error)))
             return
         is_directory = stat.S_ISDIR(mode)
-        if self.force_exclude and self._excluded(absolute, is_directory):
+        if self.force_exclude and self.excluded(absolute, is_directory=is_directory):
             return
         if is_directory:
             self._descend(absolute)
@@ -132,7 +144,7 @@ class _Walk:
                 continue
             listing = self._listing(directory)
             settings = (
-                self.configurations.enter(directory, parent, listing.has_configuration)
+                self.configurations.enter(directory, parent, listing.has_marker)
                 if parent
                 else self.configurations.settings(directory)
             )
@@ -142,6 +154,7 @@ class _Walk:
             self.walked[place] = bool(names)
             if names:
                 self._take(directory, settings, names)
+                self.whole.add(directory)
                 self.links.update(f"{directory}/{name}" for name in listing.links if name in names)
                 any_file = True
             for name in self._kept(directory, listing.directories, settings, rules, directories=True):
@@ -174,7 +187,7 @@ class _Walk:
             self.problems.append(FileProblem(self.shown(directory) or ".", _unreachable(error)))
         return listing
 
-    def _excluded(self, path: str, is_directory: bool) -> bool:
+    def excluded(self, path: str, *, is_directory: bool) -> bool:
         """Whether a walk from the root of the configuration would not have come to `path`."""
         settings = self.configurations.settings(os.path.dirname(path))
         repository = self.gitignores.repository(os.path.dirname(path))

@@ -1,0 +1,6 @@
+"""`python -m deadlint` is `deadlint`."""
+
+from deadlint.cli import main
+
+if __name__ == "__main__":
+    main()

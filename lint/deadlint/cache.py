@@ -1,0 +1,241 @@
+"""What is known of files that have not changed: one file for a project, trusted only where all of it fits.
+
+Whatever is odd about it (torn, foreign, of another version, not writable) makes it as good as absent.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+from zlib import crc32
+
+from deadlint.cache_directory import SUFFIX, Temporary, prepare, read_regular, sweep
+from deadlint.environment import Environment, still_holds
+from deadlint.model import Level
+from deadlint.outcome import DIGEST_BYTES, Status
+from deadlint.settings import Settings
+
+_MAGIC = b"deadlint cache 1\n"
+_STATUS = struct.Struct("<qqQQ")
+_LENGTH = struct.Struct("<I")
+NO_DIGEST = bytes(DIGEST_BYTES)
+
+# A change within one tick of the file system's clock shows in no time. FAT has the longest tick: two seconds.
+_TICK_NS = 2_000_000_000
+_MOST_SETTINGS = 100  # beyond that the old sections are given up with them
+
+
+class Entry(NamedTuple):
+    """What is known of one file: its status, its digest if it was hashed, its findings as `codec` writes."""
+
+    status: bytes
+    digest: bytes
+    findings: bytes
+
+
+def packed(status: Status) -> bytes:
+    """A status as an entry holds it."""
+    return _STATUS.pack(*status)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What is known of the files of one directory under certain settings, as the cache file holds it."""
+
+    settings: str
+    names: str  # joined by NUL
+    statuses: bytes
+    digests: bytes
+    findings: tuple[bytes, ...]  # empty where no file has any
+
+    @classmethod
+    def of(cls, settings: str, entries: Mapping[str, Entry]) -> Section:
+        """The section that holds `entries`, by name."""
+        any_finding = any(entry.findings for entry in entries.values())
+        return cls(
+            settings,
+            "\0".join(entries),
+            b"".join(entry.status for entry in entries.values()),
+            b"".join(entry.digest for entry in entries.values()),
+            tuple(entry.findings for entry in entries.values()) if any_finding else (),
+        )
+
+    def is_of(self, names: Sequence[str], statuses: Sequence[bytes]) -> bool:
+        """Whether these are exactly the files that are known, and none of them has changed."""
+        return self.names == "\0".join(names) and self.statuses == b"".join(statuses)
+
+    def entries(self) -> dict[str, Entry]:
+        """What is known of each file. Raises `ValueError` where the parts do not fit together."""
+        names = self.names.split("\0")
+        statuses = _slices(self.statuses, _STATUS.size, len(names))
+        digests = _slices(self.digests, DIGEST_BYTES, len(names))
+        findings = self.findings or (b"",) * len(names)
+        return dict(zip(names, map(Entry, statuses, digests, findings), strict=True))
+
+
+@dataclass(slots=True)
+class Cache:
+    """The cache of one project. `path` is None where there is none to use."""
+
+    path: str | None
+    environment: Environment | None = None  # None unless the file is of the environment that we are in
+    _raw: dict[str, bytes] = field(default_factory=dict)
+    _settings: list[str] = field(default_factory=list)
+    _started_ns: int = field(default_factory=time.time_ns)
+
+    @classmethod
+    def open(cls, directory: str, name: str) -> Cache:
+        """The cache file `name` in `directory`. Raises nothing: one that cannot be used is empty."""
+        path = os.path.join(directory, name + SUFFIX)
+        cache = cls(path)
+        with suppress(OSError, ValueError, struct.error, IndexError):
+            cache._load(path)
+        return cache
+
+    def _load(self, path: str) -> None:
+        data = read_regular(path)
+        start = len(_MAGIC) + _LENGTH.size
+        if not data.startswith(_MAGIC) or _LENGTH.unpack_from(data, len(_MAGIC))[0] != crc32(data[start:]):
+            return
+        reader = _Reader(data, start)
+        environment = still_holds(reader.text())
+        if environment is None:
+            return
+        settings = [reader.text() for _ in range(reader.number())]
+        raw = {}
+        while not reader.at_end:
+            section = reader.piece()
+            raw[_Reader(section, 0).text()] = section
+        self.environment, self._settings, self._raw = environment, settings, raw
+
+    def section(self, folder: str) -> Section | None:
+        """What is known of a directory, if anything."""
+        raw = self._raw.get(folder)
+        if raw is None:
+            return None
+        try:
+            return self._section(raw)
+        except (ValueError, struct.error, IndexError):
+            return None
+
+    def _section(self, raw: bytes) -> Section:
+        reader = _Reader(raw, 0)
+        reader.piece()  # the directory
+        settings = self._settings[reader.number()]
+        names, statuses, digests = reader.text(), reader.piece(), reader.piece()
+        findings = []
+        while not reader.at_end:
+            findings.append(reader.piece())
+        return Section(settings, names, statuses, digests, tuple(findings))
+
+    def save(self, environment: Environment, sections: Mapping[str, Section]) -> None:
+        """Write what is known now: `sections`, and of other directories what was known before.
+
+        Raises nothing: what cannot be written is found out again the next time.
+        """
+        if self.path is None:
+            return
+        try:
+            directory = os.path.dirname(self.path)
+            prepare(directory)
+            with Temporary(directory) as temporary:
+                racy_ns = self._started_ns + temporary.clock_ahead_ns - _TICK_NS
+                temporary.write(b"".join(self._content(environment, sections, racy_ns)))
+                temporary.rename(self.path)
+            sweep(directory, self.path)
+        except (OSError, ValueError):
+            return
+
+    def _content(
+        self, environment: Environment, sections: Mapping[str, Section], racy_ns: int
+    ) -> Iterator[bytes]:
+        if environment != self.environment or len(self._settings) > _MOST_SETTINGS:
+            self._raw, self._settings = {}, []
+        settings = {text: number for number, text in enumerate(self._settings)}
+        raw = {
+            folder: data
+            for folder, data in self._raw.items()
+            if folder not in sections and os.path.isdir(folder)
+        }
+        for folder, section in sections.items():
+            number = settings.setdefault(section.settings, len(settings))
+            raw[folder] = _encode(folder, number, section, racy_ns)
+        body = [_piece(_bytes(environment.describe())), _LENGTH.pack(len(settings))]
+        body += [_piece(_bytes(text)) for text in settings]
+        body += [_piece(data) for data in raw.values()]
+        joined = b"".join(body)
+        yield _MAGIC
+        yield _LENGTH.pack(crc32(joined))
+        yield joined
+
+
+def settings_key(settings: Settings) -> str:
+    """The settings as far as they decide what is found: not what is looked at, nor what of it is shown."""
+    return repr(replace(settings, level=Level.DEFAULT, exclude=()))
+
+
+def _encode(folder: str, settings: int, section: Section, racy_ns: int) -> bytes:
+    statuses = (
+        section.statuses[at : at + _STATUS.size] for at in range(0, len(section.statuses), _STATUS.size)
+    )
+    parts = [
+        _piece(_bytes(folder)),
+        _LENGTH.pack(settings),
+        _piece(_bytes(section.names)),
+        _piece(b"".join(_settled(status, racy_ns) for status in statuses)),
+        _piece(section.digests),
+    ]
+    return b"".join([*parts, *map(_piece, section.findings)])
+
+
+def _settled(status: bytes, racy_ns: int) -> bytes:
+    """A status that can be relied on: one that no file has, where the file may change again unseen."""
+    modified, changed, size, inode = _STATUS.unpack(status)
+    return status if max(modified, changed) < racy_ns else _STATUS.pack(-1, -1, size, inode)
+
+
+def _slices(data: bytes, size: int, count: int) -> list[bytes]:
+    if len(data) != size * count:
+        raise ValueError("the lengths of the parts differ")
+    return [data[at : at + size] for at in range(0, len(data), size)]
+
+
+class _Reader:
+    """Takes numbers, texts and pieces of bytes from where it stands."""
+
+    def __init__(self, data: bytes, at: int) -> None:
+        self._data = data
+        self._at = at
+
+    @property
+    def at_end(self) -> bool:
+        return self._at >= len(self._data)
+
+    def number(self) -> int:
+        (number,) = _LENGTH.unpack_from(self._data, self._at)
+        self._at += _LENGTH.size
+        return int(number)
+
+    def piece(self) -> bytes:
+        length = self.number()
+        piece = self._data[self._at : self._at + length]
+        if len(piece) != length:
+            raise ValueError("the file ends too early")
+        self._at += length
+        return piece
+
+    def text(self) -> str:
+        return self.piece().decode("utf-8", "surrogateescape")
+
+
+def _piece(data: bytes) -> bytes:
+    return _LENGTH.pack(len(data)) + data
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

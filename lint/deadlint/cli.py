@@ -1,0 +1,248 @@
+"""The command line: options in, a run, a report out, and the exit status.
+
+Only what every command needs is imported at the top: start-up is a figure to hold.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+
+import click
+
+from deadlint import __version__
+from deadlint.errors import UserError
+from deadlint.model import Level, Safety
+from deadlint.report import FORMATS
+from deadlint.result import ExitStatus
+
+if TYPE_CHECKING:
+    from deadlint.result import RunResult
+    from deadlint.run import Request
+
+STOPPED = 130  # as the shell has it for Ctrl-C
+READER_GONE = 141  # and for a pipe that nobody reads any more
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line and leave with its exit status."""
+    given = sys.argv[1:] if arguments is None else arguments
+    sys.exit(_status(given))
+
+
+def _status(arguments: list[str]) -> int:
+    try:
+        return int(cli.main(arguments, prog_name="deadlint", standalone_mode=False) or 0)
+    except click.ClickException as error:
+        error.show()
+        return ExitStatus.ERROR
+    except UserError as error:
+        return _fail(str(error))
+    except (click.Abort, KeyboardInterrupt):
+        return STOPPED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python complains when it flushes at exit
+        return READER_GONE
+    except Exception as error:
+        if "--debug" in arguments:
+            raise
+        return _fail(
+            f"a fault of deadlint itself ({type(error).__name__}: {error}); please report it with --debug"
+        )
+
+
+def _fail(text: str) -> int:
+    from deadlint.report.printable import encodable, printable  # noqa: PLC0415 - only where something is wrong
+
+    for line in text.splitlines():
+        sys.stderr.write(encodable(f"error: {printable(line)}\n", sys.stderr))
+    return ExitStatus.ERROR
+
+
+def _listed(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """The entries of an option that takes comma lists and may be repeated."""
+    return tuple(entry for value in values for entry in (part.strip() for part in value.split(",")) if entry)
+
+
+def _rules_option(name: str, text: str) -> Callable[[Any], Any]:
+    return click.option(name, multiple=True, metavar="RULES", callback=_listed, help=text)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, message="deadlint %(version)s")
+def cli() -> None:
+    """Find and repair timeout and cancellation faults in Python pipelines."""
+
+
+@cli.command()
+@click.argument("paths", nargs=-1)
+@click.option("--fix", is_flag=True, help="Apply the safe fixes.")
+@click.option(
+    "--unsafe-fixes", is_flag=True, help="Apply those as well that may change behaviour; implies --fix."
+)
+@click.option("--diff", is_flag=True, help="Show what fixes would change, and change nothing.")
+@_rules_option("--select", "Only these rules: codes, prefixes or names, separated by commas.")
+@_rules_option("--extend-select", "These rules as well.")
+@_rules_option("--ignore", "Not these rules.")
+@click.option("--level", type=click.Choice([level.value for level in Level]), help="How much to report.")
+@click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("--config", type=click.Path(), metavar="FILE", help="This configuration for all files.")
+@click.option("--isolated", is_flag=True, help="No configuration at all.")
+@click.option("--no-cache", is_flag=True, help="Neither read nor write what is known of unchanged files.")
+@click.option("--cache-dir", type=click.Path(), metavar="DIR", help="Where that is kept [.deadlint_cache].")
+@click.option("--force-exclude", is_flag=True, help="Leave out excluded files though they are named.")
+@click.option("--statistics", is_flag=True, help="Counts for each rule.")
+@click.option("--show-files", is_flag=True, help="List the files that would be checked, and stop.")
+@click.option("--exit-zero", is_flag=True, help="Exit status 0 though there are findings.")
+@click.option("-q", "--quiet", is_flag=True, help="Findings and errors only.")
+@click.option("--stdin-filename", metavar="FILE", help="The name of what `-` reads.")
+@click.option("-j", "--jobs", type=click.IntRange(min=1), help="Processes [one for each processor].")
+@click.option("--debug", is_flag=True, help="Tracebacks for faults of deadlint itself.")
+@click.option("--debug-timings", is_flag=True, help="Where the time went, on standard error.")
+def check(paths: tuple[str, ...], **options: Any) -> int:
+    """Check files and directories; `-` reads standard input. Without PATHS: the working directory.
+
+    Exit status: 0 nothing found or all of it fixed, 1 findings, 2 error (the rest has been checked).
+    """
+    request = _request(paths, options)
+    if options["show_files"]:
+        return _show_files(request)
+    if "-" in paths:
+        result = _check_standard_input(request, options)
+    else:
+        result = _run(request, options)
+        _report(result, options, sys.stdout)
+    status = result.exit_status
+    return ExitStatus.CLEAN if options["exit_zero"] and status is ExitStatus.FINDINGS else status
+
+
+@cli.command()
+@click.argument("rule")
+def rule(rule: str) -> None:
+    """Explain RULE, a code or a name."""
+    from deadlint.explain import explain  # noqa: PLC0415 - loads the rules
+
+    explain(rule, sys.stdout)
+
+
+@cli.command()
+@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def rules(output_format: str) -> None:
+    """List the rules."""
+    from deadlint.explain import list_rules  # noqa: PLC0415 - loads the rules
+
+    list_rules(sys.stdout, as_json=output_format == "json")
+
+
+@cli.command()
+@click.option("--cache-dir", type=click.Path(), metavar="DIR", help="Another place than .deadlint_cache.")
+def clean(cache_dir: str | None) -> None:
+    """Remove what is known of unchanged files."""
+    from deadlint import cache_directory  # noqa: PLC0415 - see `_request`
+    from deadlint.run import Request, directory_of_cache  # noqa: PLC0415
+
+    directory = directory_of_cache(Request(cache_directory=cache_dir))
+    try:
+        found = cache_directory.clean(directory)
+    except OSError as error:
+        raise UserError(f"{directory}: cannot be removed: {error.strerror}") from error
+    click.echo(f"Removed {directory}" if found else f"Nothing to remove in {directory}")
+
+
+def _request(paths: tuple[str, ...], options: dict[str, Any]) -> Request:
+    from deadlint.config import Overrides  # noqa: PLC0415 - `deadlint --version` needs none of it
+    from deadlint.run import Request  # noqa: PLC0415
+
+    fixes = options["fix"] or options["diff"] or options["unsafe_fixes"]
+    safeties = {Safety.SAFE} if fixes else set()
+    if options["unsafe_fixes"]:
+        safeties.add(Safety.UNSAFE)
+    return Request(
+        paths=paths or (".",),
+        overrides=Overrides(
+            select=options["select"],
+            extend_select=options["extend_select"],
+            ignore=options["ignore"],
+            level=Level(options["level"]) if options["level"] else None,
+        ),
+        config=options["config"],
+        isolated=options["isolated"],
+        force_exclude=options["force_exclude"],
+        fix=frozenset(safeties),
+        write=bool(safeties) and not options["diff"],
+        use_cache=not options["no_cache"],
+        cache_directory=options["cache_dir"],
+        processes=options["jobs"],
+        debug=options["debug"],
+    )
+
+
+def _run(request: Request, options: dict[str, Any]) -> RunResult:
+    from deadlint.run import no_progress, run  # noqa: PLC0415 - see `_request`
+
+    if options["quiet"] or not sys.stderr.isatty():
+        return run(request, no_progress)
+    from deadlint.report.progress import progress  # noqa: PLC0415 - on a terminal only
+
+    with progress(sys.stderr, "Checking") as advance:
+        return run(request, advance)
+
+
+def _check_standard_input(request: Request, options: dict[str, Any]) -> RunResult:
+    """Check what standard input holds; where it is fixed, standard output gets the fixed text alone."""
+    if request.paths != ("-",):
+        raise UserError("`-` stands for standard input; name it alone, without other paths")
+    from deadlint.run import fixed_bytes, run_text  # noqa: PLC0415 - see `_request`
+
+    data = sys.stdin.buffer.read()
+    result = run_text(data, options["stdin_filename"], request)
+    if request.write:
+        sys.stdout.buffer.write(fixed_bytes(result, data))
+        sys.stdout.flush()
+    _report(result, options, sys.stderr if request.write else sys.stdout)
+    return result
+
+
+def _report(result: RunResult, options: dict[str, Any], out: TextIO) -> None:
+    """Print what was found on `out`, and what went wrong on standard error."""
+    from deadlint.report import Options, printer  # noqa: PLC0415 - see `_request`
+
+    shown = Options(quiet=options["quiet"], statistics=options["statistics"])
+    if options["diff"]:
+        printer("diff")(result, out, shown)
+        _say_summary(result, options)
+    else:
+        # Without a finding there is nothing that needs the library behind the text format.
+        is_short = options["output_format"] == "text" and not result.open_findings
+        printer("concise" if is_short else options["output_format"])(result, out, shown)
+    out.flush()
+    if result.problems or result.warnings:
+        from deadlint.report.problems import print_problems  # noqa: PLC0415 - only where there are any
+
+        print_problems(result, sys.stderr, quiet=options["quiet"])
+    if options["debug_timings"]:
+        for step in result.steps:
+            sys.stderr.write(f"{step.seconds:9.4f} s  {step.files:7} files  {step.name}\n")
+
+
+def _say_summary(result: RunResult, options: dict[str, Any]) -> None:
+    """The closing line on standard error: a diff is there to be piped."""
+    from deadlint.report.summary import summary  # noqa: PLC0415 - see `_request`
+
+    if not options["quiet"]:
+        sys.stderr.write(summary(result) + "\n")
+
+
+def _show_files(request: Request) -> int:
+    """List the files, as the bytes that their names are."""
+    from deadlint.report.problems import print_problems  # noqa: PLC0415 - see `_request`
+    from deadlint.run import show_files  # noqa: PLC0415
+
+    paths, result = show_files(request)
+    for path in paths:
+        sys.stdout.buffer.write(os.fsencode(path) + b"\n")
+    sys.stdout.flush()
+    print_problems(result, sys.stderr)
+    return result.exit_status

@@ -1,0 +1,198 @@
+"""One file from its bytes to its outcome: screen, check, suppress, and fix where that is asked for."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from time import perf_counter
+from typing import TypeVar
+
+from deadlint.model import Finding, Level
+from deadlint.outcome import DIGEST_BYTES, Order, Outcome, Target, is_shown, status_of
+from deadlint.patterns import Patterns
+from deadlint.result import Change
+from deadlint.rule import Rule, matches, selected
+from deadlint.screen import Screen
+from deadlint.settings import Settings
+from deadlint.source import SourceFile, UnreadableSource
+from deadlint.suppress import suppress
+from deadlint.write import CannotWrite, Snapshot, replace_file
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(slots=True)
+class Judge:
+    """Judges files, with what it needs for each set of settings made ready once. Times each step."""
+
+    rules: Sequence[Rule]
+    order: Order
+    seconds: dict[str, float] = field(default_factory=dict)
+    files: dict[str, int] = field(default_factory=dict)
+    _plans: dict[int, _Plan] = field(default_factory=dict)
+
+    def judge(self, target: Target) -> Outcome:
+        """The outcome for one file. Does not raise: what goes wrong with one file is no reason to stop."""
+        try:
+            before = self._timed("read", lambda: Snapshot.read(target.path))
+        except OSError as error:
+            return Outcome(problem=_unreadable(error))
+        try:
+            return self._judge(target, before)
+        except Exception as error:
+            return Outcome(problem=_internal(error, self.order.debug))
+
+    def judge_bytes(self, target: Target, data: bytes) -> Outcome:
+        """The same for content that is in no file."""
+        try:
+            return self._judge(target, _unwritten(target.path, data))
+        except Exception as error:
+            return Outcome(problem=_internal(error, self.order.debug))
+
+    def _judge(self, target: Target, before: Snapshot) -> Outcome:
+        plan = self._plan(target.settings)
+        data = before.data
+        status = status_of(before.status)
+        if b"\0" in data:
+            return Outcome(problem="holds NUL bytes, so it is no Python source; exclude it")
+        if not self._timed("screen", lambda: plan.screen.wants(data)):
+            return Outcome(status=status)
+        digest = self._timed("hash", lambda: _digest(data)) if self.order.with_digest else None
+        if digest is not None and digest == target.digest and not self.order.fix:
+            return Outcome(known=True, status=status, digest=digest)
+        return self._check(target, before, plan, Outcome(status=status, digest=digest))
+
+    def _check(self, target: Target, before: Snapshot, plan: _Plan, outcome: Outcome) -> Outcome:
+        from deadlint.check import CannotCheck  # noqa: PLC0415 - few files come this far
+
+        try:
+            source = self._timed("decode", lambda: SourceFile.decode(target.shown, before.data))
+            findings = self._findings(source, target, plan)
+            if self.order.fix:
+                return self._fix(source, target, before, plan, replace(outcome, findings=findings))
+        except (UnreadableSource, CannotCheck) as error:
+            return Outcome(problem=str(error))
+        return replace(outcome, findings=findings)
+
+    def _fix(
+        self, source: SourceFile, target: Target, before: Snapshot, plan: _Plan, outcome: Outcome
+    ) -> Outcome:
+        """`outcome` after the fixes that are asked for; as it is where there are none."""
+        from deadlint.fix import FixError, choose, fix_file  # noqa: PLC0415 - only where files are fixed
+
+        def visible(source: SourceFile) -> list[Finding]:
+            shown = target.settings.level
+            found = self._findings(source, target, plan)
+            return [one for one in found if not one.suppressed and is_shown(one, shown)]
+
+        if not choose(
+            [one for one in outcome.findings if is_shown(one, target.settings.level)], self.order.fix
+        ):
+            return outcome
+        try:
+            result = self._timed("fix", lambda: fix_file(source, visible, self.order.fix))
+            if not result.applied:
+                return outcome
+            after = result.source.encode()
+            if self.order.write:
+                replace_file(before, after)
+        except (FixError, CannotWrite) as error:
+            return replace(outcome, problem=str(error))
+        return Outcome(
+            findings=self._findings(result.source, target, plan),
+            status=status_of(os.stat(target.path)) if self.order.write else None,
+            digest=_digest(after) if self.order.write else None,
+            fixed=result.applied,
+            change=Change(target.shown, source.text, result.source.text),
+        )
+
+    def _findings(self, source: SourceFile, target: Target, plan: _Plan) -> tuple[Finding, ...]:
+        """All findings of one text, marked where suppressed; in a test file all are for strict readers."""
+        from deadlint.check import check_source  # noqa: PLC0415 - few files come this far
+
+        active = plan.active(target.path)
+        names = [(rule.code, rule.name) for rule in active]
+        found = self._timed("check", lambda: check_source(source, target.settings, active, with_fixes=True))
+        codes = {code for code, _ in names}
+        found = [one for one in found if one.code in codes]
+        found = self._timed("suppress", lambda: suppress(source, found, plan.known, names))
+        if plan.tests.covers(target.path):
+            found = [replace(one, level=Level.STRICT) for one in found]
+        return tuple(found)
+
+    def _plan(self, settings: Settings) -> _Plan:
+        plan = self._plans.get(id(settings))
+        if plan is None:
+            plan = self._plans[id(settings)] = _Plan.of(settings, self.rules)
+        return plan
+
+    def _timed(self, step: str, work: Callable[[], _Result]) -> _Result:
+        start = perf_counter()
+        try:
+            return work()
+        finally:
+            self.seconds[step] = self.seconds.get(step, 0.0) + perf_counter() - start
+            self.files[step] = self.files.get(step, 0) + 1
+
+
+@dataclass(slots=True)
+class _Plan:
+    """What settings mean for the files that they hold for."""
+
+    settings: Settings  # kept, so that its identity stays its own
+    rules: tuple[Rule, ...]
+    known: tuple[tuple[str, str], ...]
+    screen: Screen
+    tests: Patterns
+    ignores: tuple[tuple[Patterns, tuple[str, ...]], ...]
+    _active: dict[tuple[str, ...], tuple[Rule, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, settings: Settings, rules: Sequence[Rule]) -> _Plan:
+        select = (*settings.select, *settings.extend_select) if settings.select else ()
+        chosen = selected(rules, select, settings.ignore)
+        return cls(
+            settings,
+            chosen,
+            tuple((rule.code, rule.name) for rule in rules),
+            Screen(chosen),
+            Patterns(settings.root, settings.tests),
+            tuple(
+                (Patterns(settings.root, [pattern]), codes) for pattern, codes in settings.per_file_ignores
+            ),
+        )
+
+    def active(self, path: str) -> tuple[Rule, ...]:
+        """The rules for one file: those chosen, but for what its path ignores."""
+        ignored = tuple(code for patterns, codes in self.ignores if patterns.covers(path) for code in codes)
+        if ignored not in self._active:
+            self._active[ignored] = tuple(
+                rule for rule in self.rules if not any(matches(rule.code, rule.name, one) for one in ignored)
+            )
+        return self._active[ignored]
+
+
+def _digest(data: bytes) -> bytes:
+    return blake2b(data, digest_size=DIGEST_BYTES).digest()
+
+
+def _unwritten(path: str, data: bytes) -> Snapshot:
+    return Snapshot(path, os.stat_result((0,) * 10), data)
+
+
+def _unreadable(error: OSError) -> str:
+    if isinstance(error, PermissionError):
+        return "cannot be read: permission denied; grant access or exclude it"
+    return f"cannot be read: {error.strerror}"
+
+
+def _internal(error: BaseException, debug: bool) -> str:
+    """One line for a fault of our own; the rest goes on."""
+    said = " ".join(f"{type(error).__name__}: {error}".split())
+    text = f"could not be checked for a fault of deadlint itself ({said}); please report it"
+    if debug:
+        return text + "\n" + "".join(traceback.format_exception(error)).rstrip()
+    return text + ", with what --debug prints"

@@ -1,0 +1,108 @@
+"""Judging many files: in this process where they are few, else in one for each processor."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from deadlint.collect import Steps
+from deadlint.errors import UserError
+from deadlint.judge import Judge
+from deadlint.outcome import Order, Outcome, Target
+from deadlint.rule import all_rules
+
+if TYPE_CHECKING:
+    from deadlint.rule import Rule
+
+# Below this a second process costs more than it saves: to load `multiprocessing` and fork takes 60 ms.
+WORTH_A_POOL = 200
+MOST_AT_ONCE = 64  # files handed to a process at a time: few, so that none is left alone with the last
+
+
+def installed_rules() -> Sequence[Rule]:
+    """The rules. Raises `UserError` where not even those of the engine are found."""
+    rules = all_rules()
+    if not rules:
+        raise UserError(
+            "no rules are found: deadlint is not installed; install it with `pip install deadlint`"
+        )
+    return rules
+
+
+def judged_text(target: Target, data: bytes, order: Order, rules: Sequence[Rule], steps: Steps) -> Outcome:
+    """The outcome for content that is in no file."""
+    judge = Judge(rules, order)
+    outcome = judge.judge_bytes(target, data)
+    steps.add(judge.seconds, judge.files)
+    return outcome
+
+
+def judged(
+    targets: Sequence[Target],
+    order: Order,
+    processes: int | None,
+    steps: Steps,
+    progress: Callable[[int, int], None],
+) -> Iterator[tuple[Target, Outcome]]:
+    """Each target with its outcome, in any order."""
+    rules = installed_rules()
+    workers = processes or _processors()
+    if workers == 1 or len(targets) <= WORTH_A_POOL:
+        results = _alone(targets, order, rules, steps)
+    else:
+        results = _together(targets, order, rules, steps, workers)
+    for done, result in enumerate(results, 1):
+        yield result
+        progress(done, len(targets))
+
+
+def _processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _alone(
+    targets: Sequence[Target], order: Order, rules: Sequence[Rule], steps: Steps
+) -> Iterator[tuple[Target, Outcome]]:
+    judge = Judge(rules, order)
+    for target in targets:
+        yield target, judge.judge(target)
+    steps.add(judge.seconds, judge.files)
+
+
+def _together(
+    targets: Sequence[Target], order: Order, rules: Sequence[Rule], steps: Steps, workers: int
+) -> Iterator[tuple[Target, Outcome]]:
+    from deadlint.pool import Died, in_processes  # noqa: PLC0415 - small runs stay in one process
+
+    chunk = max(1, min(MOST_AT_ONCE, len(targets) // (workers * 4)))
+    work = Work(targets, order)
+    for done in in_processes(work, len(targets), processes=workers, chunk=chunk):
+        if isinstance(done.result, Died):
+            yield targets[done.items.start], Outcome(problem=_death(done.result.how))
+            continue
+        outcomes, seconds, files = done.result
+        steps.add(seconds, files)
+        yield from zip((targets[item] for item in done.items), outcomes, strict=True)
+
+
+class Work:
+    """What a process does. Forked processes share all of it; for others it is pickled once for each."""
+
+    def __init__(self, targets: Sequence[Target], order: Order) -> None:
+        self._targets = targets
+        self._order = order
+        self._judge: Judge | None = None
+
+    def __call__(self, items: range) -> tuple[list[Outcome], dict[str, float], dict[str, int]]:
+        if self._judge is None:
+            self._judge = Judge(installed_rules(), self._order)
+        judge = self._judge
+        judge.seconds.clear()
+        judge.files.clear()
+        return [judge.judge(self._targets[item]) for item in items], judge.seconds, judge.files
+
+
+def _death(how: str) -> str:
+    return f"could not be checked: its process ended early ({how}); exclude the file, and please report it"
