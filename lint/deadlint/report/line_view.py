@@ -1,11 +1,13 @@
 """One source line laid out in terminal cells, cut to the room there is.
 
 Columns count characters, a terminal counts cells: tabs are laid out, wide characters take two cells, what a
-terminal would act on is shown as an escape, and a line wider than the room is cut around its marks.
+terminal would act on is shown as an escape, and a line wider than the room is cut: around its marks, or in
+their middle, for the limit of a call mostly stands at its end.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -24,57 +26,81 @@ Columns = tuple[int, int]  # where a mark begins and ends in a line, in characte
 
 @dataclass(frozen=True, slots=True)
 class LineView:
-    """The part of a line that is shown."""
+    """The parts of a line that are shown, with an ellipsis for each part that is not."""
 
     skipped: int  # characters in front that are not even laid out
     shown: Sequence[str]  # what stands for each character after those
     starts: Sequence[int]  # the cell at which each begins, and at which the last ends
-    first: int  # the first character of `shown` that there is room for
-    last: int  # the character after the last one
-    cut_left: bool
+    parts: tuple[Columns, ...]  # the stretches of `shown` that there is room for
     cut_right: bool
 
     @classmethod
     def of(cls, line: str, marked: Sequence[Columns], room: int) -> LineView:
-        """The view of `line` that is at most `room` cells wide and holds the start of what is `marked`."""
+        """The view of `line` that is at most `room` cells wide and holds both ends of what is `marked`."""
         focus = min((start for start, _ in marked), default=0)
         skipped = max(focus - LONGEST // 2, 0) if len(line) > LONGEST else 0
         shown, starts = _laid_out(line[skipped : skipped + LONGEST])
         more = skipped + len(shown) < len(line)
         if not skipped and not more and starts[-1] <= room:
-            return cls(0, shown, starts, 0, len(shown), False, False)
-        reach = max((starts[min(end - skipped, len(shown))] for _, end in marked), default=0)
+            return cls(0, shown, starts, ((0, len(shown)),), False)
+        end = max((end for _, end in marked), default=0) - skipped
+        reach = starts[min(end, len(shown))]
         if not skipped and reach < room:
-            return cls(0, shown, starts, 0, _until(starts, room - 1), False, True)
+            return cls(0, shown, starts, ((0, _until(starts, room - 1)),), True)
         wanted = max(min(starts[focus - skipped] - BEFORE, starts[-1] - room + 1), 0)
-        first = next(index for index, start in enumerate(starts) if start >= wanted)
+        first = _from(starts, wanted)
         left = skipped > 0 or first > 0
+        if end <= len(shown) and reach - starts[first] > room - left - 1:
+            right = more or end < len(shown)
+            tail = _from(starts, reach - room * 2 // 5)
+            head = _until(starts, starts[first] + room - left - right - 1 - (reach - starts[tail]))
+            return cls(skipped, shown, starts, ((first, head), (tail, end)), right)
         right = more or starts[-1] - starts[first] > room - left
         last = _until(starts, starts[first] + room - left - right)
-        return cls(skipped, shown, starts, first, last, left, right)
+        return cls(skipped, shown, starts, ((first, last),), right)
+
+    @property
+    def _cut_left(self) -> bool:
+        return self.skipped > 0 or self.parts[0][0] > 0
 
     def cell(self, column: int) -> int:
-        """Where a character is shown, in cells from the left edge; the nearest edge if it is cut off."""
-        index = min(max(column - self.skipped, self.first), self.last)
-        return self.starts[index] - self.starts[self.first] + self.cut_left
+        """Where a character is shown, in cells from the left edge; the next that is shown if it is not."""
+        index = max(column - self.skipped, self.parts[0][0])
+        at = int(self._cut_left)
+        for first, last in self.parts:
+            if index <= last:
+                return at + self.starts[max(index, first)] - self.starts[first]
+            at += self.starts[last] - self.starts[first] + 1
+        return at - 1
 
     def pieces(self, spans: Sequence[Columns] = ()) -> tuple[Piece, ...]:
         """What is shown, the characters of `spans` (in order, none overlapping) apart from the rest."""
-        pieces: list[Piece] = [("…", "frame")] if self.cut_left else []
-        at = self.first
-        for start, end in spans:
-            start, end = (min(max(column - self.skipped, at), self.last) for column in (start, end))  # noqa: PLW2901
-            pieces += [("".join(self.shown[at:start]), "source"), ("".join(self.shown[start:end]), "span")]
-            at = end
-        pieces.append(("".join(self.shown[at : self.last]), "source"))
+        pieces: list[Piece] = [("…", "frame")] if self._cut_left else []
+        for number, (first, last) in enumerate(self.parts):
+            if number:
+                pieces.append(("…", "frame"))
+            at = first
+            for span in spans:
+                start, end = (min(max(column - self.skipped, at), last) for column in span)
+                pieces += [
+                    ("".join(self.shown[at:start]), "source"),
+                    ("".join(self.shown[start:end]), "span"),
+                ]
+                at = end
+            pieces.append(("".join(self.shown[at:last]), "source"))
         if self.cut_right:
             pieces.append(("…", "frame"))
         return tuple(piece for piece in pieces if piece[0])
 
 
+def _from(starts: Sequence[int], cell: int) -> int:
+    """The first character that begins at `cell` or behind it."""
+    return min(bisect_left(starts, cell), len(starts) - 1)
+
+
 def _until(starts: Sequence[int], cell: int) -> int:
     """The first character that does not end by `cell`."""
-    return next((index for index in range(len(starts) - 1) if starts[index + 1] > cell), len(starts) - 1)
+    return max(bisect_right(starts, cell) - 1, 0)
 
 
 def _laid_out(line: str) -> tuple[Sequence[str], Sequence[int]]:

@@ -108,9 +108,21 @@ def test_a_long_line_is_cut_around_the_mark(needle: str, filler: str) -> None:
     assert "…" in line
 
 
-def test_a_mark_longer_than_the_room_is_cut_too() -> None:
-    line, mark = block(f"get({'u, ' * 100})\n", "get(", ")")[:2]
-    assert line.endswith("…")
+@pytest.mark.parametrize("before", ["", "    ", "x = 1; " * 20, "日 = 1; " * 20])
+@pytest.mark.parametrize("after", ["", "  # why", "; y = 2" * 20])
+def test_a_mark_longer_than_the_room_keeps_both_its_ends(before: str, after: str) -> None:
+    call = f"get({'u, ' * 100}timeout=900)"
+    line, mark = block(f"{before}{call}{after}\n", call)[:2]
+    assert "get(u, u" in line
+    assert "u, timeout=900)" in line
+    assert cell_len(line) <= 100
+    start, end = cell_len(line.partition("get(")[0]), cell_len(line.partition("900)")[0]) + 4
+    assert mark == "   │" + " " * (start - 4) + "^" * (end - start)
+
+
+def test_a_mark_without_an_end_in_sight() -> None:
+    line, mark = block(f"get({'u, ' * 4000})\n", "get(", ")")[:2]
+    assert line.startswith(" 1 │ get(u, u")
     assert cell_len(mark) <= cell_len(line) <= 100
 
 
