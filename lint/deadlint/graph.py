@@ -1,14 +1,15 @@
-"""Which limits hold around a place: in its function, on its function, and around whoever calls it."""
+"""Which limits and budgets hold around a place: in its function, on its function, and around whoever calls it."""
 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from deadlint.index import limits
-from deadlint.index.budgets import BUDGET
 from deadlint.index.limits import Limit
+from deadlint.model import Span
 
 if TYPE_CHECKING:
     from deadlint.index.module import Module
@@ -16,6 +17,16 @@ if TYPE_CHECKING:
 
 _TIMEOUT_WORDS = ("timeout", "deadline", "time_limit", "max_time", "budget")
 _FARTHEST = 12  # calls between a limit and what it bounds; real paths are under 6
+_MOST = 8  # limits of other files that are kept for one function, the shortest
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A call on the way from a limit to what it bounds: where it stands, and the function that it calls."""
+
+    path: str
+    span: Span
+    function: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,20 +34,41 @@ class Around:
     """A limit around a place, and the calls between them, outermost first."""
 
     limit: Limit
-    path: tuple[tuple[ast.Call, str], ...] = ()  # the call, and the name of the function that it calls
+    path: tuple[Step, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What the callers of a function in other files have around their calls."""
+
+    limits: tuple[Around, ...] = ()
+    budget: tuple[Step, ...] | None = None  # the calls from one that has a budget at hand
+
+    def joined(self, other: Entry) -> Entry:
+        """What both say, the shortest limits first and no more than a few."""
+        merged = sorted(
+            dict.fromkeys((*self.limits, *other.limits)),
+            key=lambda a: (a.limit.seconds is None, a.limit.seconds or 0.0, len(a.path), a.limit.path, a.limit.span),
+        )
+        return Entry(tuple(merged[:_MOST]), self.budget if self.budget is not None else other.budget)
+
+
+# Of the functions of one file, by qualified name.
+Entries = dict[str, Entry]
+
+
+@dataclass(eq=False)
 class Graph:
-    """Answers for one module which limits hold around a place."""
+    """Answers for one module which limits hold around a place; `entries` is what other files add."""
 
-    def __init__(self, module: Module) -> None:
-        self._module = module
-        self._entered: dict[Scope, tuple[Around, ...]] = {}
-        self._busy: set[Scope] = set()
+    module: Module
+    entries: Entries = field(default_factory=dict)
+    _entered: dict[Scope, tuple[Around, ...]] = field(default_factory=dict)
+    _busy: set[Scope] = field(default_factory=set)
 
     def around(self, node: ast.AST, scope: Scope) -> tuple[Around, ...]:
         """Every limit around `node`, the nearest first."""
-        lexical = tuple(Around(limit) for limit in limits.lexical(node, scope, self._module))
+        lexical = tuple(Around(limit) for limit in limits.lexical(node, scope, self.module))
         function = scope.enclosing_function()
         return lexical if function is None else lexical + self.around_function(function)
 
@@ -49,20 +81,27 @@ class Graph:
             return ()
         self._busy.add(function)
         try:
-            found = [Around(limit) for limit in limits.on_function(function, self._module)]
-            for call, scope in self._module.callers(function):
-                for outer in self.around(call, scope):
-                    found.append(replace(outer, path=(*outer.path, (call, function.name))))
+            found = [Around(limit) for limit in limits.on_function(function, self.module)]
+            for call, scope in self.module.callers(function):
+                step = self._step(call, function)
+                found += [replace(outer, path=(*outer.path, step)) for outer in self.around(call, scope)]
         finally:
             self._busy.discard(function)
+        found += self._entry(function).limits
         if not self._busy:
             self._entered[function] = tuple(found)
         return tuple(found)
 
+    def _entry(self, function: Scope) -> Entry:
+        return self.entries.get(function.qualified_name, Entry())
+
+    def _step(self, call: ast.Call, function: Scope) -> Step:
+        return Step(self.module.source.path, self.module.span(call), function.name)
+
     def bound(self, node: ast.AST, scope: Scope) -> str | None:
         """What bounds the caller at `node`, in words; None where nothing is in sight."""
         function = scope.enclosing_function()
-        budget = self._module.budgets.in_scope(node, scope)
+        budget = self.module.budgets.in_scope(node, scope)
         if budget:
             return f"the budget `{budget}`"
         while function is not None:
@@ -74,23 +113,49 @@ class Graph:
             return around.limit.label
         return None
 
-    def caller_with_budget(self, function: Scope) -> tuple[tuple[ast.Call, str], ...] | None:
-        """The calls from a function of the file that has a budget down to `function`; None where none has."""
-        pending: list[tuple[Scope, tuple[tuple[ast.Call, str], ...]]] = [(function, ())]
+    def caller_with_budget(self, function: Scope) -> tuple[Step, ...] | None:
+        """The calls from a function that has a budget down to `function`; None where none has."""
+        pending: list[tuple[Scope, tuple[Step, ...]]] = [(function, ())]
         seen: set[Scope] = set()
         while pending:
             current, path = pending.pop(0)
             if current in seen or len(path) > _FARTHEST:
                 continue
             seen.add(current)
-            for call, scope in self._module.callers(current):
-                longer = ((call, current.name), *path)
-                if self._module.budgets.in_scope(call, scope):
+            elsewhere = self._entry(current).budget
+            if elsewhere is not None:
+                return (*elsewhere, *path)
+            for call, scope in self.module.callers(current):
+                longer = (self._step(call, current), *path)
+                if self.module.budgets.in_scope(call, scope):
                     return longer
                 above = scope.enclosing_function()
                 if above is not None:
                     pending.append((above, longer))
         return None
 
+    def exits(self) -> Iterator[tuple[str, str, Entry]]:
+        """What this file has around its calls of functions of other files: their path, qualified name, and that."""
+        for call in self.module.calls:
+            scope = self.module.walker.scope_of[call]
+            for function in self.module.run_by(call, scope):
+                other = function.scope.module
+                if other is self.module.scope or other.path is None:
+                    continue
+                entry = self._around_exit(call, scope, function.scope)
+                if entry is not None:
+                    yield other.path, function.scope.qualified_name, entry
 
-__all__ = ["BUDGET", "Around", "Graph"]
+    def _around_exit(self, call: ast.Call, scope: Scope, called: Scope) -> Entry | None:
+        step = self._step(call, called)
+        outer = tuple(
+            replace(a, path=(*a.path, step)) for a in self.around(call, scope) if len(a.path) < _FARTHEST
+        )
+        budget: tuple[Step, ...] | None = None
+        function = scope.enclosing_function()
+        if self.module.budgets.in_scope(call, scope):
+            budget = (step,)
+        elif function is not None:
+            path = self.caller_with_budget(function)
+            budget = (*path, step) if path is not None and len(path) < _FARTHEST else None
+        return Entry(outer, budget) if outer or budget else None

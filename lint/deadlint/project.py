@@ -6,6 +6,7 @@ import os.path
 from collections import OrderedDict
 from collections.abc import Iterator
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deadlint.index.resolve import Effort
@@ -43,7 +44,7 @@ class Project:
         path, rest = locate(target, package_root(importer), self._settings.root)
         if path is None or not rest or _same(path, importer):
             return ()
-        module = self._module(path)
+        module = self._module(path, shown=path if os.path.isabs(importer) else os.path.relpath(path))
         if module is None:
             return ()
         self.effort.busy.add(key)
@@ -52,24 +53,24 @@ class Project:
         finally:
             self.effort.busy.discard(key)
 
-    def _module(self, path: str) -> Module | None:
+    def _module(self, path: str, shown: str) -> Module | None:
         self.read.add(path)
         if path in self._modules:
             self._modules.move_to_end(path)
             return self._modules[path]
-        module = self._parsed(path)
+        module = self._parsed(path, shown)
         self._modules[path] = module
         while len(self._modules) > _KEPT:
             self._modules.popitem(last=False)
         return module
 
-    def _parsed(self, path: str) -> Module | None:
+    def _parsed(self, path: str, shown: str) -> Module | None:
         from deadlint.index.module import Module  # noqa: PLC0415 - modules ask their project in turn
 
         try:
             if os.path.getsize(path) > _LARGEST:
                 return None
-            return Module(SourceFile.read(path), self._settings, self)
+            return Module(SourceFile.decode(shown, Path(path).read_bytes()), self._settings, self)
         except (OSError, UnreadableSource, SyntaxError, ValueError, RecursionError, MemoryError):
             # The file's own check says what is wrong with it.
             return None

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import ast
-
-from deadlint.graph import Around
+from deadlint.graph import Around, Step
 from deadlint.model import Related
 from deadlint.site import Site
 
 BUDGET_OF = "deadlint_budget.Budget.of"
-Path = tuple[tuple[ast.Call, str], ...]
 
 
-def budget_above(site: Site) -> tuple[str | None, Path] | None:
+def budget_above(site: Site) -> tuple[str | None, tuple[Step, ...]] | None:
     """The budget that a call already has: its expression where it is in scope, else the calls from a caller's.
 
     None where there is no budget in sight.
@@ -32,13 +29,13 @@ def seconds(value: float) -> str:
 
 def route(around: Around) -> str:
     """The functions between an outer limit and what it bounds, in words: ` through `build` and `warp``."""
-    names = [f"`{name}`" for _, name in around.path]
+    names = [f"`{step.function}`" for step in around.path]
     return f", reached through {' → '.join(names)}" if names else ""
 
 
-def places(site: Site, around: Around, *, what: str = "the outer limit") -> tuple[Related, ...]:
+def places(around: Around, *, what: str = "the outer limit") -> tuple[Related, ...]:
     """The outer limit and each call on the way in, as related locations."""
     limit = around.limit
     amount = f": {seconds(limit.seconds)}" if limit.seconds is not None else ""
-    outer = site.related(limit.node, f"{what}{amount}, {limit.label}")
-    return (outer, *(site.related(call, f"calls `{name}`") for call, name in around.path))
+    outer = Related(limit.path, limit.span, f"{what}{amount}, {limit.label}")
+    return (outer, *(Related(s.path, s.span, f"calls `{s.function}`") for s in around.path))

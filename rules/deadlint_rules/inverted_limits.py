@@ -125,7 +125,7 @@ def _report(site: Site, inner: Limit, outer: Around) -> Report:
         f"{inner.label} may run {long} inside {outer.limit.label}, which ends at {short}{route(outer)};"
         " the outer limit fires first and hides the cause",
         f"make the inner limit shorter than {short}, or derive both from one budget",
-        related=places(site, outer),
+        related=places(outer),
     )
 
 

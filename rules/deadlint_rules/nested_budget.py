@@ -84,16 +84,12 @@ class NestedBudget(Rule):
                 fix=None if by_hand else partial(_fix, site, budget),
             )
         elif not by_hand:
-            caller = path[0][1]
+            caller = path[0].function
             yield site.report(
                 f"{what} knows nothing of the budget that the caller of `{caller}` has, so it may outlive it",
                 "hand that budget down and derive from it: `budget.limit(name, seconds)`",
-                related=_calls(site, path),
+                related=tuple(Related(s.path, s.span, f"calls `{s.function}`") for s in path),
             )
-
-
-def _calls(site: Site, path: tuple[tuple[ast.Call, str], ...]) -> tuple[Related, ...]:
-    return tuple(site.related(call, f"calls `{name}`, with a budget at hand") for call, name in path)
 
 
 def _is_deadline(site: Site) -> bool:

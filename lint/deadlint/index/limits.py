@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from deadlint.model import Span
 from deadlint.index.values import Const, Result, Sequence, Values, number
 from deadlint.site import Argument, Site, Target
 
@@ -20,12 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit: how long, what it is called in messages, and the node that imposes it."""
+    """A limit: how long, what it is called in messages, and the place that imposes it."""
 
     seconds: float | None
     label: str
-    node: ast.expr
     layer: str  # "scope", "task", "flow", "operator", "dag", "request", "process", "statement", "budget"
+    path: str
+    span: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,9 @@ def _limit(site: Site, form: _Form, label: str) -> Limit | None:
     argument = site.argument(form.keyword, form.position)
     if argument.absent or argument.constant == Const(None):
         return None
-    return Limit(seconds_of(argument, form.scale), label, site.call, form.layer)
+    return Limit(
+        seconds_of(argument, form.scale), label, form.layer, site.module.source.path, site.module.span(site.call)
+    )
 
 
 def _label(call: ast.Call, name: str) -> str:

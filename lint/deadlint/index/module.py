@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property, partial
 
-from deadlint.graph import Graph
+from deadlint.graph import Entries, Graph
 from deadlint.index.budgets import Budgets
 from deadlint.index.resolve import Resolver
 from deadlint.index.scopes import Scope, Walker, dotted
@@ -22,12 +22,19 @@ from deadlint.source import SourceFile
 class Module:
     """A file with what its rules may ask. Raises `SyntaxError` where `ast` cannot parse it."""
 
-    def __init__(self, source: SourceFile, settings: Settings, project: Project | None = None) -> None:
+    def __init__(
+        self,
+        source: SourceFile,
+        settings: Settings,
+        project: Project | None = None,
+        entries: Entries | None = None,
+    ) -> None:
         self.source = source
         self.settings = settings
         self.tree = ast.parse(source.text)
         self.walker = Walker()
         self.scope = self.walker.module(self.tree, package_of(source.path) if project else "")
+        self.scope.path = source.path
         self.resolver = Resolver(
             self.walker,
             self.scope,
@@ -36,7 +43,7 @@ class Module:
         )
         self.resolver.arguments_of = self._arguments
         self.budgets = Budgets(self)
-        self.graph = Graph(self)
+        self.graph = Graph(self, entries or {})
 
     # --- nodes -----------------------------------------------------------------------------------------------
 

@@ -90,6 +90,7 @@ class Scope:
     walked: bool = False
     outer_names: set[str] = field(default_factory=set)  # declared global or nonlocal
     resolver: Resolver | None = None  # of a module: who evaluates what stands in it
+    path: str | None = None  # of a module: its file
 
     @property
     def qualified_name(self) -> str:
