@@ -11,6 +11,13 @@ ALIASES = {
     "requests.session": "requests.Session",
     "requests.adapters.HTTPAdapter": "requests.HTTPAdapter",
     "requests.packages.urllib3": "urllib3",
+    # Sessions of other packages, which send as requests does and set no timeout.
+    "requests_cache.CachedSession": "requests.Session",
+    "requests_cache.session.CachedSession": "requests.Session",
+    "requests_oauthlib.OAuth1Session": "requests.Session",
+    "requests_oauthlib.OAuth2Session": "requests.Session",
+    "requests_toolbelt.sessions.BaseUrlSession": "requests.Session",
+    "requests_html.HTMLSession": "requests.Session",
     "urllib3.poolmanager.PoolManager": "urllib3.PoolManager",
     "urllib3.poolmanager.ProxyManager": "urllib3.ProxyManager",
     "urllib3.connectionpool": "urllib3",
@@ -26,6 +33,7 @@ ALIASES = {
     "aiohttp.client": "aiohttp",
     "aiohttp.client_reqrep": "aiohttp",
     "httpx._client": "httpx",
+    "httpx2": "httpx",
     "subprocess32": "subprocess",
     "asyncio.timeouts.timeout": "asyncio.timeout",
     "asyncio.tasks.wait_for": "asyncio.wait_for",
@@ -54,6 +62,8 @@ ALIASES = {
 }
 # What a call returns, where that has a name of its own.
 RETURNS = {
+    "urllib.request.build_opener": "urllib.request.OpenerDirector",
+    "urllib3.connection_from_url": "urllib3.HTTPConnectionPool",
     "psycopg.connect": "psycopg.Connection",
     "psycopg.AsyncConnection.connect": "psycopg.AsyncConnection",
     "psycopg2.connect": "psycopg2.connection",
@@ -74,6 +84,7 @@ TRANSPARENT = frozenset(
     {
         "contextlib.closing", "contextlib.aclosing", "contextlib.nullcontext", "contextlib.ExitStack.enter_context",
         "contextlib.AsyncExitStack.enter_context", "contextlib.AsyncExitStack.enter_async_context",
+        "cachecontrol.CacheControl",
         "copy.copy", "copy.deepcopy", "asyncio.run", "asyncio.shield", "asyncio.ensure_future",
         "typing.final", "functools.wraps", "asyncio.create_task",
     }
