@@ -145,6 +145,33 @@ def formatted(text: Value, *, percent: bool = False) -> Value:
     return _text(tuple(found))
 
 
+def joined(separator: Value, items: Values) -> Value:
+    """`separator.join(items)`; what is not known of a list is a hole at its end."""
+    match items:
+        case (Sequence(items=parts, open=is_open),) if _is_text(separator):
+            found: list[str | None] = []
+            for part in parts:
+                found.extend((*_parts(separator), *(_parts(part[0]) if len(part) == 1 else (None,))))
+            return _text((*found[1:], *(_parts(separator) if parts and is_open else ()), *((None,) if is_open else ())))
+    return UNKNOWN
+
+
+def split(text: Value) -> Value:
+    """`text.split()`, where what is unknown of the text holds no space."""
+    match text:
+        case Const(str() as plain):
+            return Sequence(tuple((Const(word),) for word in plain.split()[:_LONGEST]))
+        case Template(parts=parts):
+            words = "".join("\0" if part is None else part for part in parts).split()
+            return Sequence(tuple((_holed(word),) for word in words), open=True)
+    return UNKNOWN
+
+
+def _holed(word: str) -> Value:
+    pieces = word.split("\0")
+    return _text(tuple(p for i, piece in enumerate(pieces) for p in ((None, piece) if i else (piece,)) if p != ""))
+
+
 def call(name: str, node: ast.Call, evaluate: Evaluate) -> Values | None:
     """The values of a call to a function that folds (`min`, `timedelta`, …); None for any other."""
     match name:

@@ -737,6 +737,10 @@ class Resolver:
             return self.evaluate(node.args[0], scope)
         if name == "str.format" and isinstance(receiver, Const | Template):
             return (fold.formatted(receiver),)
+        if name == "str.split" and not node.args:
+            return (fold.split(receiver),)
+        if name == "str.join" and node.args:
+            return (fold.joined(receiver, self.evaluate(node.args[0], scope)),)
         if name == "dict.get" and isinstance(receiver, Mapping) and node.args:
             match self.evaluate(node.args[0], scope):
                 case (Const(str() as key),):

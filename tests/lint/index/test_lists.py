@@ -33,6 +33,11 @@ def words(*texts: str) -> tuple[Values, ...]:
         ('"gdal" + "warp"', Const("gdalwarp")),
         ('x = "gdal"\nx += "warp"\nx', Const("gdalwarp")),
         ("x = 5\nx += 3\nx", Const(8)),
+        ('" ".join(["gdalwarp", "a"])', Const("gdalwarp a")),
+        ('" ".join(["gdalwarp", a])', Template(("gdalwarp", " ", None))),
+        ('" ".join(["gdalwarp", *a])', Template(("gdalwarp", " ", None))),
+        ('"gdalwarp a".split()', Sequence(words("gdalwarp", "a"))),
+        ('f"gdalwarp {a}".split()', Sequence((*words("gdalwarp"), (Template((None,)),)), open=True)),
     ],
 )
 def test_sums_are_followed(text: str, expected: object) -> None:
