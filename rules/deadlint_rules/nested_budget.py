@@ -7,10 +7,13 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
+import libcst as cst
+from deadlint.index.scopes import Scope
 from deadlint.model import Fix, Related, Safety
 from deadlint.region import code, parse_call, rewritten, smallest
 from deadlint.rule import Rule
 from deadlint.site import Report, Site
+
 from deadlint_rules._limits import BUDGET_OF, budget_above
 
 _CLOCKS = frozenset({"time.monotonic", "time.time", "time.perf_counter"})
@@ -107,22 +110,40 @@ def _is_deadline(site: Site) -> bool:
 
 
 def _fix(site: Site, budget: str) -> Fix | None:
-    """`Budget.of(3600)` → `budget.limit("inner", 3600)`."""
-    if site.name != BUDGET_OF or site.spread:
+    """`Budget.of(3600)` → `budget.limit("inner", 3600)`; a name that it has is kept."""
+    if site.name != BUDGET_OF or site.spread or not site.call.args or _may_be_none(site, budget):
         return None
-    if any(k.arg not in ("seconds", "name", "reserve") for k in site.call.keywords):
-        return None
-    if any(k.arg == "name" for k in site.call.keywords) or len(site.call.args) > 1:
+    keywords = {k.arg for k in site.call.keywords}
+    if not keywords <= {"name", "reserve"}:
         return None
     source = site.module.source
-    call = rewritten(
-        parse_call(source, site.call),
-        function=f"{budget}.limit",
-        rename={"seconds": ("want", None)},
-        prepend=[f'"{_layer(site)}"'],
-    )
-    edit = smallest(source, *source.extent(site.call), code(source, call))
+    call = parse_call(source, site.call)
+    match call.args:
+        case [seconds, name, *rest] if name.keyword is None:
+            swapped = [seconds.with_changes(value=name.value), name.with_changes(value=seconds.value), *rest]
+            child = rewritten(call.with_changes(args=swapped), function=f"{budget}.limit")
+        case [seconds, *rest] if "name" in keywords:
+            want = seconds.with_changes(keyword=cst.Name("want"), equal=rest[0].equal)
+            child = rewritten(call.with_changes(args=[want, *rest]), function=f"{budget}.limit")
+        case _:
+            child = rewritten(call, function=f"{budget}.limit", prepend=[f'"{_layer(site)}"'])
+    edit = smallest(source, *source.extent(site.call), code(source, child))
     return Fix("derive a child from the budget in scope", Safety.UNSAFE, (edit,))
+
+
+def _may_be_none(site: Site, budget: str) -> bool:
+    """Whether the budget may be missing: an optional parameter, or the ambient one, which is None outside any."""
+    scope: Scope | None = site.scope
+    while scope is not None and budget not in scope.bindings:
+        scope = scope.parent
+    if scope is None:
+        return False
+    binding = scope.bindings[budget][-1]
+    if binding.kind == "parameter":
+        default = scope.default_of(budget)
+        optional = binding.annotation is not None and "None" in ast.unparse(binding.annotation)
+        return optional or isinstance(default, ast.Constant)
+    return binding.value is not None and "current_budget" in ast.unparse(binding.value)
 
 
 def _layer(site: Site) -> str:
