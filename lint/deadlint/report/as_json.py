@@ -34,9 +34,7 @@ def document(result: RunResult, options: Options = PLAIN) -> Json:
     return {
         "version": VERSION,
         "tool": {"name": "deadlint", "version": __version__},
-        "findings": [
-            values.finding(finding, name) for finding, name in zip(result.findings, names, strict=True)
-        ],
+        "findings": [values.finding(finding, name) for finding, name in zip(result.findings, names, strict=True)],
         "fixed": [_heading(finding) for finding in result.fixed],
         "changes": [{"path": change.path, "written": result.written} for change in result.changes],
         "problems": [_problem(problem) for problem in result.problems],
@@ -124,7 +122,6 @@ def _statistics(result: RunResult, options: Options) -> Json:
         counts["cached"] = result.cached
         counts["seconds"] = round(result.seconds, 6)
         counts["steps"] = [
-            {"name": step.name, "seconds": round(step.seconds, 6), "files": step.files}
-            for step in result.steps
+            {"name": step.name, "seconds": round(step.seconds, 6), "files": step.files} for step in result.steps
         ]
     return counts

@@ -20,8 +20,7 @@ def print_report(result: RunResult, out: TextIO, options: Options = PLAIN) -> No
     """Print a command for each open finding and each problem."""
     lines = [issue(finding) for finding in result.open_findings]
     lines += [
-        f"##vso[task.logissue type=error;sourcepath={_property(checkout_path(problem.path))};]"
-        f"{_data(problem.message)}"
+        f"##vso[task.logissue type=error;sourcepath={_property(checkout_path(problem.path))};]{_data(problem.message)}"
         for problem in result.problems
     ]
     out.write(encodable("".join(f"{line}\n" for line in lines), out))

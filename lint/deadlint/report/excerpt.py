@@ -57,9 +57,7 @@ def excerpt(lines: Sequence[str], marks: Iterable[Mark], width: int) -> list[Row
 
     A mark outside of the text is left out: the file may have changed since it was read.
     """
-    inside = sorted(
-        (m for m in marks if 1 <= m.span.line <= len(lines)), key=lambda m: (m.span, not m.primary)
-    )
+    inside = sorted((m for m in marks if 1 <= m.span.line <= len(lines)), key=lambda m: (m.span, not m.primary))
     tall = next((m for m in inside if m.primary and m.span.end_line > m.span.line), None)
     layout = _Layout(lines, inside, tall, max(width - (2 if tall else 0), NARROWEST))
     rows: list[Row] = []

@@ -67,9 +67,7 @@ def _case(suite: Element, finding: Finding) -> None:
         return
     failure = SubElement(case, "failure", type=finding.level.value, message=_text(finding.message))
     lines = [f"{finding.path}:{span.line}:{span.column}: {finding.code} {finding.message}", finding.remedy]
-    lines += [
-        f"{place.path}:{place.span.line}:{place.span.column}: {place.message}" for place in finding.related
-    ]
+    lines += [f"{place.path}:{place.span.line}:{place.span.column}: {place.message}" for place in finding.related]
     failure.text = "\n".join(_text(line) for line in lines)
 
 

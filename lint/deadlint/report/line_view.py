@@ -48,6 +48,8 @@ class LineView:
         if not skipped and reach < room:
             return cls(0, shown, starts, ((0, _until(starts, room - 1)),), True)
         wanted = max(min(starts[focus - skipped] - BEFORE, starts[-1] - room + 1), 0)
+        if not skipped and starts[focus] <= room // 3:
+            wanted = 0  # what little would be gained is not worth a line without its beginning
         first = _from(starts, wanted)
         left = skipped > 0 or first > 0
         if end <= len(shown) and reach - starts[first] > room - left - 1:

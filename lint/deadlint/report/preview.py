@@ -95,6 +95,4 @@ def _in_word(text: str, at: int) -> bool:
 
 def _agreeing(one: str, other: str) -> int:
     """How many characters both begin with."""
-    return next(
-        (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
-    )
+    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

@@ -13,6 +13,7 @@ from rich.console import Console
 from deadlint.model import Finding, Fix, Level, Safety
 from deadlint.report import PLAIN, Options
 from deadlint.report.excerpt import Mark, Row, excerpt
+from deadlint.report.folding import folded
 from deadlint.report.line_view import LineView
 from deadlint.report.page_writer import Line, PageWriter, console_for
 from deadlint.report.preview import Changed, preview
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 WIDEST = 110  # cells; a sentence that runs across a wide screen is hard to read
 PIPED = 100  # the same where there is no terminal to ask
 LONGEST_PREVIEW = 12  # lines of a fix that are shown; `--diff` shows all of it
+MOST_ROWS = 3  # for one of them, if it is long
 
 # How a fix is offered: what applies it, and the style of that.
 OFFERS = {
@@ -120,21 +122,21 @@ class _Page:
         text = self._texts[finding.path]
         changed = preview(text, whole_fix(fix, text) or fix.edits)
         for line in changed[:LONGEST_PREVIEW]:
-            yield self._changed(line, gutter)
+            yield from self._changed(line, gutter)
         if len(changed) > LONGEST_PREVIEW:
             more = f"… {len(changed) - LONGEST_PREVIEW} more lines; --diff shows them"
             yield ((" " * (gutter + 5), "frame"), (more, "frame"))
 
-    def _changed(self, line: Changed, gutter: int) -> Line:
+    def _changed(self, line: Changed, gutter: int) -> Iterator[Line]:
         role = "removed" if line.sign == "-" else "added"
         roles = {"source": role, "span": f"{role} span"}
-        view = LineView.of(line.text, [line.columns], self.width - gutter - 7)
+        room = self.width - gutter - 4
+        view = LineView.of(line.text, [line.columns], room * MOST_ROWS)
+        pieces = [(text, roles.get(kind, kind)) for text, kind in view.pieces([line.columns])]
         number = str(line.number) if line.sign == "-" else ""
-        return (
-            (f" {number:>{gutter}} ", "number"),
-            (f"{line.sign} ", role),
-            *((text, roles.get(kind, kind)) for text, kind in view.pieces([line.columns])),
-        )
+        for row, folded_pieces in enumerate(folded(pieces, room)):
+            head, sign = ("", " ") if row else (number, line.sign)
+            yield ((f" {head:>{gutter}} ", "number"), (f"{sign} ", role), *folded_pieces)
 
 
 def _row(row: Row, gutter: int) -> Line:

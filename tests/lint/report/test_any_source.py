@@ -15,18 +15,12 @@ from hypothesis import strategies as st
 from made_by_hand import result_of, shown
 from rich.cells import cell_len
 
-SOURCES = st.text(
-    st.one_of(st.sampled_from("ab \t\n\r\x0c日é́…│[]\x1b\u202e\ud800"), st.characters()), max_size=300
-)
+SOURCES = st.text(st.one_of(st.sampled_from("ab \t\n\r\x0c日é́…│[]\x1b\u202e\ud800"), st.characters()), max_size=300)
 LONG = st.tuples(SOURCES, st.integers(1, 60)).map(lambda pair: pair[0] * pair[1])
 NUMBERS = st.integers(1, 400)
-SPANS = st.tuples(NUMBERS, NUMBERS, NUMBERS, NUMBERS).map(
-    lambda n: Span(min(n[0], n[1]), n[2], max(n[0], n[1]), n[3])
-)
+SPANS = st.tuples(NUMBERS, NUMBERS, NUMBERS, NUMBERS).map(lambda n: Span(min(n[0], n[1]), n[2], max(n[0], n[1]), n[3]))
 OFFSETS = st.integers(0, 2000)
-EDITS = st.lists(
-    st.tuples(OFFSETS, OFFSETS, SOURCES).map(lambda e: Edit(min(e[:2]), max(e[:2]), e[2])), max_size=3
-)
+EDITS = st.lists(st.tuples(OFFSETS, OFFSETS, SOURCES).map(lambda e: Edit(min(e[:2]), max(e[:2]), e[2])), max_size=3)
 
 
 @st.composite

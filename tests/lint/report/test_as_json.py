@@ -31,9 +31,7 @@ def closed(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     inner = {key: closed(value) for key, value in schema.items()}
-    return (
-        {"additionalProperties": False, **inner} if "properties" in schema and "$ref" not in schema else inner
-    )
+    return {"additionalProperties": False, **inner} if "properties" in schema and "$ref" not in schema else inner
 
 
 def everything(finding: Finding) -> RunResult:

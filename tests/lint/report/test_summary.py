@@ -50,9 +50,7 @@ def test_what_could_not_be_checked() -> None:
 
 
 def test_statistics_say_where_the_time_went(untimed: Finding) -> None:
-    timed = run(
-        untimed, untimed, steps=(Step("index", 0.25, 2), Step("DL201", 0.012, 1)), seconds=0.5, cached=1
-    )
+    timed = run(untimed, untimed, steps=(Step("index", 0.25, 2), Step("DL201", 0.012, 1)), seconds=0.5, cached=1)
     assert statistics(timed) == [
         "    2  DL201  request-without-timeout  2 with --fix",
         "",

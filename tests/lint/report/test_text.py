@@ -172,9 +172,7 @@ def test_markup_in_paths_messages_and_source_is_text(text: str) -> None:
     assert source.strip() in printed
 
 
-@pytest.mark.parametrize(
-    "text", ["\x1b[31m", "\x07", "\r", "\u202e", "\u2028", "\ud800", "\x9b31m", "\x0c", "\x7f"]
-)
+@pytest.mark.parametrize("text", ["\x1b[31m", "\x07", "\r", "\u202e", "\u2028", "\ud800", "\x9b31m", "\x0c", "\x7f"])
 def test_nothing_reaches_the_terminal_that_it_would_act_on(text: str) -> None:
     source = f"get('{text}')\n" if text != "\r" else "get('')\n"
     related = Related(f"b{text}.py", Span(1, 1, 1, 4), f"label {text}")
@@ -201,9 +199,7 @@ def test_a_source_that_is_gone_or_shorter_now(inverted: Finding) -> None:
 
 def test_a_number_stays_with_its_unit() -> None:
     message = " ".join(["word"] * 17) + " 600 s and more"
-    heading = shown(
-        result_of({"a.py": FLOWS}, finding("a.py", locate(FLOWS, "get"), message=message)), "text"
-    )
+    heading = shown(result_of({"a.py": FLOWS}, finding("a.py", locate(FLOWS, "get"), message=message)), "text")
     assert re.search(r"\d+$", heading.splitlines()[0]) is None
     assert "600 s and more" in heading
 
@@ -211,9 +207,7 @@ def test_a_number_stays_with_its_unit() -> None:
 def test_a_suggestion_is_said_to_be_one(untimed: Finding) -> None:
     assert untimed.fix is not None
     shy = replace(untimed, fix=replace(untimed.fix, safety=Safety.DISPLAY))
-    assert "suggestion (not applied): pass the time that is left" in shown(
-        result_of({"flows.py": FLOWS}, shy), "text"
-    )
+    assert "suggestion (not applied): pass the time that is left" in shown(result_of({"flows.py": FLOWS}, shy), "text")
 
 
 def test_a_fix_shows_what_it_needs_at_the_top_of_the_file(untimed: Finding) -> None:
@@ -234,6 +228,20 @@ def test_a_long_fix_is_cut_short() -> None:
     fix = Fix("rewrite", Safety.SAFE, (Edit(place.start, place.end, "\n".join("x = 1" for _ in range(40))),))
     printed = shown(result_of({"a.py": FLOWS}, finding("a.py", place, fix=fix)), "text")
     assert "… 29 more lines; --diff shows them" in printed
+
+
+def test_a_long_line_of_a_fix_is_folded_at_a_space(untimed: Finding) -> None:
+    call = f"get({', '.join(f'layer_{number}' for number in range(12))})"
+    source = f"if x:\n    a = {call}\n"
+    place = locate(source, call)
+    fix = Fix("bound it", Safety.SAFE, (Edit(place.end - 1, place.end - 1, ", timeout=30"),))
+    printed = block(source, call, fix=fix)[4:]
+    assert printed == [
+        " 2 -     a = get(layer_0, layer_1, layer_2, layer_3, layer_4, layer_5, layer_6, layer_7, layer_8,",
+        "             layer_9, layer_10, layer_11)",
+        "   +     a = get(layer_0, layer_1, layer_2, layer_3, layer_4, layer_5, layer_6, layer_7, layer_8,",
+        "             layer_9, layer_10, layer_11, timeout=30)",
+    ]
 
 
 def test_no_colours_where_there_is_no_terminal(result: RunResult) -> None:
@@ -257,9 +265,7 @@ def test_force_color_counts_in_a_pipe(result: RunResult, monkeypatch: pytest.Mon
     assert ESCAPE in shown(result, "text")
 
 
-def test_colours_add_nothing_that_is_not_there_without(
-    result: RunResult, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_colours_add_nothing_that_is_not_there_without(result: RunResult, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLUMNS", "100")
     plain = shown(result, "text")
@@ -268,9 +274,7 @@ def test_colours_add_nothing_that_is_not_there_without(
 
 
 @pytest.mark.parametrize("columns", [40, 80, 200])
-def test_no_line_is_wider_than_the_terminal(
-    result: RunResult, columns: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_line_is_wider_than_the_terminal(result: RunResult, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", str(columns))
     lines = re.sub(r"\x1b\[[0-9;]*m", "", on_terminal(result)).splitlines()
