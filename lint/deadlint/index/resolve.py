@@ -728,9 +728,15 @@ class Resolver:
             case Object(cls=cls):
                 method = self.method(cls, "__call__")
                 return self._returned(Function(method, function), node, scope) if method else (UNKNOWN,)
+            case Result(name=name) if f"{name}.__call__" in RETURNS:
+                return (Result(RETURNS[f"{name}.__call__"], node, function, scope),)
             case Super():
                 return (UNKNOWN,)
         return (UNKNOWN,)
+
+    def body(self, scope: Scope) -> Scope:
+        """A function of this module, or of another one of the project, with what stands in it."""
+        return self.for_scope(scope)._walker.walk(scope)
 
     def _member_call(self, name: str, receiver: Value, node: ast.Call, scope: Scope) -> Values:
         if name in TRANSPARENT and node.args:
