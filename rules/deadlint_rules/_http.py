@@ -161,8 +161,9 @@ def _combined(judged: list[Timeout], *, certain: bool) -> Timeout:
     """One verdict for several possible values: no limit outweighs the rest, then what is least known."""
     none = [t for t in judged if t.unlimited]
     if none:
-        every = len(none) == len(judged)
-        return none[0] if every else replace(none[0], certain=certain)
+        # A default of None that went through an attribute is what whoever made the object chose to leave.
+        every = len(none) == len(judged) and not none[0].parameter
+        return replace(none[0], certain=certain or every)
     for bound in (Bound.UNKNOWN, Bound.CALLER, Bound.PARTS, Bound.NUMBER, Bound.TOTAL):
         of_kind = [t for t in judged if t.bound is bound]
         if of_kind:

@@ -9,6 +9,7 @@ from deadlint import region
 from deadlint.index.values import Mapping
 from deadlint.model import Constant, Edit, Fix, Safety
 from deadlint.site import Site
+
 from deadlint_rules._http import VERBS
 
 MakeFix = Callable[[], Fix | None]
@@ -114,11 +115,8 @@ def _hidden(site: Site) -> bool:
     """Whether `*args` or a `**mapping` of unknown content is in the call."""
     if any(isinstance(arg, ast.Starred) for arg in site.call.args):
         return True
-    for keyword in site.call.keywords:
-        if keyword.arg is None:
-            if not all(isinstance(v, Mapping) and not v.open for v in site.values(keyword.value)):
-                return True
-    return False
+    spreads = (site.values(keyword.value) for keyword in site.call.keywords if keyword.arg is None)
+    return not all(isinstance(value, Mapping) and not value.open for values in spreads for value in values)
 
 
 _MOST_POSITIONAL = {"get": 2, "post": 3, "put": 2, "patch": 2, "request": 2}
@@ -176,7 +174,7 @@ def add_timeout(site: Site, call: ast.Call, *, hidden: bool = False) -> MakeFix:
     """`timeout=` for a constructor or a wrapper of the project, which has no other way to be bounded."""
 
     def make() -> Fix | None:
-        there = Site(site.module, call, site.module.walker.scope_of.get(call, site.scope), site.targets, site.name)
+        there = _at(site, call)
         value, constants = seconds(there)
         node = region.parse_call(site.module.source, call)
         replaced = {"timeout": ("timeout", value)} if _is_none(call) else {}
@@ -184,11 +182,14 @@ def add_timeout(site: Site, call: ast.Call, *, hidden: bool = False) -> MakeFix:
         fixed = region.rewritten(node, rename=replaced, add=[("timeout", value)])
         shown = hidden or _hidden(there) or (given and not replaced)
         edit = region.replace_call(site.module.source, call, fixed)
-        return Fix(
-            f"give it `timeout={value}`", Safety.DISPLAY if shown else Safety.UNSAFE, (edit,), (), constants
-        )
+        return Fix(f"give it `timeout={value}`", Safety.DISPLAY if shown else Safety.UNSAFE, (edit,), (), constants)
 
     return make
+
+
+def _at(site: Site, call: ast.Call) -> Site:
+    """Another call of the module, for what is in scope there."""
+    return Site(site.module, call, site.module.walker.scope_of.get(call, site.scope), site.targets, site.name)
 
 
 def total_of(site: Site, timeout: ast.Call | None) -> MakeFix | None:
@@ -197,7 +198,7 @@ def total_of(site: Site, timeout: ast.Call | None) -> MakeFix | None:
         return None
 
     def make() -> Fix | None:
-        there = Site(site.module, timeout, site.module.walker.scope_of.get(timeout, site.scope), site.targets, site.name)
+        there = _at(site, timeout)
         value, constants = seconds(there)
         source = site.module.source
         total = next((k.value for k in timeout.keywords if k.arg == "total"), None)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from deadlint.index.scopes import dotted
-from deadlint.index.values import Class, Const, External, Function, Object, Partial, Result, Value
+from deadlint.index.values import Class, Const, External, Function, Object, Partial, Result, Value, Values
 from deadlint.site import Site
 
 if TYPE_CHECKING:
@@ -178,18 +178,21 @@ def _adapter_default(adapter: Value, module: Module) -> Default:
 
 def _replaced(module: Module) -> Iterator[tuple[Value, Default]]:
     """Sessions with an assignment `session.request = …`."""
-    for (_, attribute), places in module.walker.assigned_attributes.items():
-        if attribute not in _SENDING:
-            continue
-        for binding, scope in places:
+    for name in _SENDING:
+        for owners, value, scope in assigned(module, name):
+            default = _replacement(value, scope, module)
+            yield from ((owner, default) for owner in owners if isinstance(owner, Result | Object | External))
+
+
+def assigned(module: Module, attribute: str) -> Iterator[tuple[Values, ast.expr, Scope]]:
+    """Each assignment to `x.attribute` in the file: what `x` may be, the value, and where it stands."""
+    for (_, name), places in module.walker.assigned_attributes.items():
+        for binding, scope in places if name == attribute else ():
             if binding.value is None or not isinstance(binding.node, ast.Assign):
                 continue
             for target in binding.node.targets:
                 if isinstance(target, ast.Attribute) and target.attr == attribute:
-                    default = _replacement(binding.value, scope, module)
-                    for owner in module.resolver.evaluate(target.value, scope):
-                        if isinstance(owner, Result | Object | External):
-                            yield owner, default
+                    yield module.resolver.evaluate(target.value, scope), binding.value, scope
 
 
 def _replacement(value: ast.expr, scope: Scope, module: Module) -> Default:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from deadlint.model import Level, Related
 from deadlint.rule import Rule
 from deadlint.site import Report, Site
+
 from deadlint_rules import _http, _http_fixes, _sessions, _streams
 from deadlint_rules._http import Bound, Form, Timeout
 
@@ -93,21 +94,19 @@ class RequestTimeoutNotTotal(Rule):
 def _given(site: Site, form: Form) -> bool:
     """Whether the call itself gives the timeout, so that it is not only perhaps in a `**mapping`."""
     argument = site.argument("timeout", form.position)
-    if argument.node is not None or not argument.unknown:
-        return True
-    return False
+    return argument.node is not None or not argument.unknown
 
 
 def _requests(site: Site, timeout: Timeout) -> Iterator[Report]:
     if _sessions.overridden(site) and timeout.bound is Bound.CALLER:
         return
     streamed = _streams.unwatched(site)
-    around = site.around[:1]
+    around = site.around
     pressing = streamed or bool(around) or site.budget is not None or timeout.bound is Bound.NUMBER
     related: tuple[Related, ...] = ()
     if around:
         outer = around[0].limit
-        related = (site.related(outer.node, f"{outer.label} is around it"),)
+        related = (Related(outer.path, outer.span, f"{outer.label} is around it"),)
     verb = site.name.rpartition(".")[2]
     yield site.report(
         _message(site, timeout, streamed=streamed),
@@ -141,7 +140,7 @@ def _other(site: Site, timeout: Timeout, form: Form) -> Iterator[Report]:
         _message(site, timeout, streamed=False),
         _http_fixes.remedy(site, what="http.urlopen")
         if form.library == "urlopen"
-        else "bound the whole around it: a scope such as `asyncio.timeout`, or a request through `deadlint_budget.http`",
+        else "bound the whole: an `asyncio.timeout` around an async request, else `deadlint_budget.http`",
         level=Level.STRICT,
         fix=fix,
     )

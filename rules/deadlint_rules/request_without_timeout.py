@@ -10,6 +10,7 @@ from deadlint.index.values import NONE, Const, Result
 from deadlint.model import Level, Related
 from deadlint.rule import Rule
 from deadlint.site import Report, Site, Target
+
 from deadlint_rules import _http, _http_fixes, _sessions
 from deadlint_rules._http import Bound, Form, Timeout
 
@@ -246,9 +247,7 @@ def _async_client(site: Site, timeout: Timeout, form: Form) -> Iterator[Report]:
             fix=_http_fixes.total_of(site, _client_timeout(site)),
         )
     else:
-        yield site.report(
-            _message(site, timeout), "leave the timeout on, and bound the whole around it", level=level
-        )
+        yield site.report(_message(site, timeout), "leave the timeout on, and bound the whole around it", level=level)
 
 
 def _is_plain_none(site: Site) -> bool:
@@ -342,20 +341,11 @@ def _set_later(site: Site) -> bool:
     value = next((v for v in site.values(site.call) if isinstance(v, Result)), None)
     if value is None:
         return False
-    for other in site.module.sites:
-        if any(
-            t.receiver == value and t.name.rpartition(".")[2] in ("settimeout", "setblocking") for t in other.targets
-        ):
-            return True
-    for (_, attribute), places in site.module.walker.assigned_attributes.items():
-        if attribute != "timeout":
-            continue
-        for binding, scope in places:
-            for target in binding.node.targets if isinstance(binding.node, ast.Assign) else ():
-                if isinstance(target, ast.Attribute) and target.attr == attribute:
-                    if value in site.module.resolver.evaluate(target.value, scope):
-                        return True
-    return False
+    module = site.module
+    methods = (t for other in module.sites for t in other.targets if t.receiver == value)
+    if any(target.name.endswith((".settimeout", ".setblocking")) for target in methods):
+        return True
+    return any(value in owners for owners, _, _ in _sessions.assigned(module, "timeout"))
 
 
 def _level(site: Site, timeout: Timeout) -> Level:
@@ -370,9 +360,7 @@ def _socket_default(site: Site) -> bool | None:
         return None
     found: bool | None = None
     for other in module.sites:
-        if any(t.name == "socket.setdefaulttimeout" for t in other.targets):
-            if other.argument("timeout", 0).constant != NONE:
-                found = found or other.scope.kind == "module"
+        sets = any(t.name == "socket.setdefaulttimeout" for t in other.targets)
+        if sets and other.argument("timeout", 0).constant != NONE:
+            found = found or other.scope.kind == "module"
     return found
-
-
