@@ -91,9 +91,7 @@ class Attempt:
         self._budget = parent.limit(f"{self._attempts.name} {self.number}", self._attempts.want)
         return self._budget.__enter__()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
-    ) -> bool:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> bool:
         assert self._budget is not None
         self._budget.__exit__(kind, error, tb)
         if error is None or self.last or not isinstance(error, self._attempts.on):

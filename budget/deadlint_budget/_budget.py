@@ -89,9 +89,7 @@ class Budget:
     # --- making one ----------------------------------------------------------------------------------------
 
     @classmethod
-    def of(
-        cls, seconds: float, name: str = "job", *, reserve: float = 0.0, clock: Clock = time.monotonic
-    ) -> Budget:
+    def of(cls, seconds: float, name: str = "job", *, reserve: float = 0.0, clock: Clock = time.monotonic) -> Budget:
         """A budget that begins now and ends in `seconds`; the last `reserve` of them are kept for `cleanup`.
 
         0 is a budget that is already spent. ValueError for nan, infinity, a negative number, or a reserve
@@ -275,9 +273,7 @@ class Budget:
 
     # --- working under it ----------------------------------------------------------------------------------
 
-    def units(
-        self, items: Iterable[T], *, need: float = FLOOR, quiet: bool = False, where: str = ""
-    ) -> Units[T]:
+    def units(self, items: Iterable[T], *, need: float = FLOOR, quiet: bool = False, where: str = "") -> Units[T]:
         """Iterate over units of work, and stop at the boundary of one when less than `need` seconds are left.
 
         Stopping raises `UnitsLeft` (a `DeadlineExceeded`), whose `done` counts the finished units and whose
@@ -366,9 +362,7 @@ class Budget:
         _ambient.push(self)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         _ambient.pop(self)
 
     # --- crossing processes --------------------------------------------------------------------------------

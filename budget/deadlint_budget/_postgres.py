@@ -89,9 +89,7 @@ class StatementTimeout:
             "lock_timeout": None if lock is None else valid_seconds(lock, "lock"),
             "idle_in_transaction_session_timeout": None if idle is None else valid_seconds(idle, "idle"),
         }
-        self._check_interval = (
-            None if check_interval is None else valid_seconds(check_interval, "check_interval")
-        )
+        self._check_interval = None if check_interval is None else valid_seconds(check_interval, "check_interval")
         self._old: dict[str, str] = {}
         self._own_transaction = False
         self._bound: Bound | None = None
@@ -116,9 +114,7 @@ class StatementTimeout:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         if self._bound is None:
             return
         try:
@@ -173,9 +169,7 @@ class StatementTimeout:
     def _start_watch(self) -> None:
         assert self._bound is not None
         if self._driver.state() == FAILED:
-            raise RuntimeError(
-                "the transaction has failed and takes no statement: roll back before statement_timeout"
-            )
+            raise RuntimeError("the transaction has failed and takes no statement: roll back before statement_timeout")
         self._driver.keep_socket()
         self._watch = Watch(self._driver, self._bound, self._margin)
 
@@ -202,9 +196,7 @@ class StatementTimeout:
         """
         assert self._bound is not None
         driver = self._driver
-        if (driver.autocommit and driver.state() == IDLE) or (
-            isinstance(driver, SQLAlchemy) and driver.autocommit
-        ):
+        if (driver.autocommit and driver.state() == IDLE) or (isinstance(driver, SQLAlchemy) and driver.autocommit):
             # SET LOCAL needs a transaction: on its own it is a warning and no effect, and set_config not even
             # that.
             self._own_transaction = True
@@ -300,11 +292,7 @@ class StatementTimeout:
         mapped = bound.error(StatementDeadlineExceeded, StatementCancelled)
         assert isinstance(mapped, StatementDeadlineExceeded)
         mapped.how = (
-            "socket"
-            if watch.shut
-            else "cancel"
-            if watch.fired or isinstance(error, TimeoutError)
-            else "server"
+            "socket" if watch.shut else "cancel" if watch.fired or isinstance(error, TimeoutError) else "server"
         )
         mapped.sqlstate = sqlstate_of(error)
         mapped.backend = watch.backend
@@ -434,6 +422,4 @@ def statement_timeout(
     in a transaction that has failed; TypeError for another kind of connection. With no `want` and no budget
     it does nothing.
     """
-    return StatementTimeout(
-        conn, budget, want, lock=lock, idle=idle, check_interval=check_interval, margin=margin
-    )
+    return StatementTimeout(conn, budget, want, lock=lock, idle=idle, check_interval=check_interval, margin=margin)

@@ -20,11 +20,7 @@ from ._tree import HAS_PROC, Tree
 from ._windows import run_windows
 
 Args = (
-    str
-    | bytes
-    | os.PathLike[str]
-    | os.PathLike[bytes]
-    | Sequence[str | bytes | os.PathLike[str] | os.PathLike[bytes]]
+    str | bytes | os.PathLike[str] | os.PathLike[bytes] | Sequence[str | bytes | os.PathLike[str] | os.PathLike[bytes]]
 )
 Leftovers = Literal["kill", "keep"]
 
@@ -125,9 +121,7 @@ def run(
         dropped = 0
     else:
         child, tree = start(args, stdin=stdin, stdout=stdout, stderr=stderr, **popen)
-        out, err, dropped = _finish(
-            child, tree, bound, grace, input=input, leftovers=leftovers, max_output=max_output
-        )
+        out, err, dropped = _finish(child, tree, bound, grace, input=input, leftovers=leftovers, max_output=max_output)
     result = subprocess.CompletedProcess(child.args, child.returncode, out, err)
     if dropped:
         result.__dict__["dropped"] = dropped
@@ -201,9 +195,7 @@ def _isolate(popen: dict[str, Any]) -> bool:
         return bool(popen.get("start_new_session")) or group == 0
     before_exec: Callable[[], object] | None = popen.get("preexec_fn")
     if before_exec is None or before_exec in (os.setsid, os.setpgrp):
-        popen.pop(
-            "preexec_fn", None
-        )  # start_new_session does the same, and setsid fails in one that has it already
+        popen.pop("preexec_fn", None)  # start_new_session does the same, and setsid fails in one that has it already
         popen["start_new_session"] = True
     else:
 
@@ -227,9 +219,7 @@ def _finish(
     max_output: int | None,
 ) -> tuple[Any, Any, int]:
     try:
-        with Supervision(
-            child, tree, bound, input=encoded_input(child, input), max_output=max_output
-        ) as supervision:
+        with Supervision(child, tree, bound, input=encoded_input(child, input), max_output=max_output) as supervision:
             return *converse(supervision, grace, leftovers), supervision.dropped
     except BaseException:
         # Whatever failed before the supervision had it: nothing is left behind.

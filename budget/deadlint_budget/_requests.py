@@ -192,11 +192,7 @@ class _RetryMixin(Retry):
         if bound is None:
             super().sleep(response)
             return
-        wait = (
-            self.get_retry_after(response)
-            if self.respect_retry_after_header and response is not None
-            else None
-        )
+        wait = self.get_retry_after(response) if self.respect_retry_after_header and response is not None else None
         pause(self.get_backoff_time() if wait is None else max(0.0, wait), bound)
 
 

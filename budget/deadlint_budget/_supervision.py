@@ -308,9 +308,7 @@ class Supervision:
             if grace > 0:
                 self._signal(TERM, ending)
                 if CONT:
-                    self.tree.send(
-                        CONT, child_alive=not self._reaped
-                    )  # a stopped process gets SIGTERM only then
+                    self.tree.send(CONT, child_alive=not self._reaped)  # a stopped process gets SIGTERM only then
                 self._pump_until_empty(self._cut(began + grace))
             self._kill(ending)
         except BaseException:

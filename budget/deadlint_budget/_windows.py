@@ -28,9 +28,7 @@ def end_tree(child: subprocess.Popen[Any]) -> None:
         child.wait(timeout=1)
 
 
-def run_windows(
-    child: subprocess.Popen[Any], bound: Bound, input: Any, *, wait_only: bool = False
-) -> tuple[Any, Any]:
+def run_windows(child: subprocess.Popen[Any], bound: Bound, input: Any, *, wait_only: bool = False) -> tuple[Any, Any]:
     """Wait for a child within its bound, in steps in which a cancellation is noticed."""
     from ._processes import CommandCancelled, CommandDeadlineExceeded
 

@@ -132,9 +132,7 @@ def post(
     **requests_kwargs: Any,
 ) -> requests.Response:
     """`requests.post` under a total deadline; see `request`."""
-    return request(
-        "POST", url, data=data, json=json, budget=budget, want=want, session=session, **requests_kwargs
-    )
+    return request("POST", url, data=data, json=json, budget=budget, want=want, session=session, **requests_kwargs)
 
 
 def put(

@@ -577,9 +577,7 @@ def test_import_is_quick_and_loads_nothing_heavy() -> None:
         "print(time.perf_counter() - t, *(set(sys.modules) - before))"
     )
     runs = [
-        subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        ).stdout.split()
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
         for _ in range(7)
     ]
     assert not {"asyncio", "subprocess", "ssl", "typing", "deadlint", "requests"} & set(runs[0])

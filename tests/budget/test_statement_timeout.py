@@ -166,9 +166,7 @@ def test_several_statements_share_the_limit(sync: Sync, took: Callable[..., Any]
     assert caught.value.how == "cancel"
 
 
-def test_cancelling_the_budget_cancels_the_statement(
-    sync: Sync, cluster: Cluster, took: Callable[..., Any]
-) -> None:
+def test_cancelling_the_budget_cancels_the_statement(sync: Sync, cluster: Cluster, took: Callable[..., Any]) -> None:
     budget = Budget.of(30, "flow")
     timer = threading.Timer(0.3, budget.cancel, ["enough"])
     timer.start()
@@ -236,9 +234,7 @@ def test_autocommit_engine_gets_a_transaction(driver: str, cluster: Cluster) -> 
     need_module(driver)
     from sqlalchemy import create_engine, text
 
-    engine = create_engine(
-        cluster.url.replace("postgresql", f"postgresql+{driver}"), isolation_level="AUTOCOMMIT"
-    )
+    engine = create_engine(cluster.url.replace("postgresql", f"postgresql+{driver}"), isolation_level="AUTOCOMMIT")
     with engine.connect() as conn:
         with statement_timeout(conn, want=5):
             assert seconds(conn.execute(text("SHOW statement_timeout")).scalar()) == 5
