@@ -9,7 +9,7 @@ from deadlint.model import Level, Related
 from deadlint.rule import Rule
 from deadlint.site import Report, Site
 
-from deadlint_rules import _http, _http_fixes, _sessions, _streams
+from deadlint_rules import _http, _http_fixes, _http_sessions, _http_streams
 from deadlint_rules._http import Bound, Form, Timeout
 
 _FORMS = _http.REQUESTS | _http.URLOPEN | _http.URLLIB3 | _http.HTTPX | _http.HTTPX_CLIENTS
@@ -98,9 +98,9 @@ def _given(site: Site, form: Form) -> bool:
 
 
 def _requests(site: Site, timeout: Timeout) -> Iterator[Report]:
-    if _sessions.overridden(site) and timeout.bound is Bound.CALLER:
+    if _http_sessions.overridden(site) and timeout.bound is Bound.CALLER:
         return
-    streamed = _streams.unwatched(site)
+    streamed = _http_streams.unwatched(site)
     around = site.around
     pressing = streamed or bool(around) or site.budget is not None or timeout.bound is Bound.NUMBER
     related: tuple[Related, ...] = ()

@@ -11,7 +11,7 @@ from deadlint.model import Level, Related
 from deadlint.rule import Rule
 from deadlint.site import Report, Site, Target
 
-from deadlint_rules import _http, _http_fixes, _sessions
+from deadlint_rules import _http, _http_fixes, _http_sessions
 from deadlint_rules._http import Bound, Form, Timeout
 
 _RETRIEVE = "urllib.request.urlretrieve"
@@ -115,12 +115,12 @@ def _requests(site: Site, timeout: Timeout) -> Iterator[Report]:
     if timeout.bound is Bound.UNKNOWN:
         yield from _callers(site)
         return
-    if not timeout.unlimited or _sessions.overridden(site):
+    if not timeout.unlimited or _http_sessions.overridden(site):
         return
-    default = _sessions.default_of(site) if timeout.bound is Bound.ABSENT else _sessions.Default.NO
-    if default is _sessions.Default.YES:
+    default = _http_sessions.default_of(site) if timeout.bound is Bound.ABSENT else _http_sessions.Default.NO
+    if default is _http_sessions.Default.YES:
         return
-    sure = timeout.certain and default is _sessions.Default.NO
+    sure = timeout.certain and default is _http_sessions.Default.NO
     send = site.name.endswith(".send")
     yield site.report(
         _message(site, timeout),
@@ -164,7 +164,7 @@ def _configured_wrapper(site: Site) -> bool:
     names = site.module.settings.wrappers.requests
     scope: Scope | None = site.function
     while names and scope is not None:
-        if _sessions.is_named(scope, site.module, names):
+        if _http_sessions.is_named(scope, site.module, names):
             return True
         scope = scope.parent
     return False
@@ -177,7 +177,7 @@ def _callers(site: Site) -> Iterator[Report]:
     while pending:
         current = pending.pop()
         function = _forwarding(current)
-        if function is None or function in seen or _sessions.is_override(function, site.module):
+        if function is None or function in seen or _http_sessions.is_override(function, site.module):
             continue
         seen.add(function)
         for call, scope in site.module.callers(function):
@@ -196,7 +196,7 @@ def _forwarding(site: Site) -> Scope | None:
         return None
     kwarg = function.node.args.kwarg
     spreads = [k.value for k in site.call.keywords if k.arg is None]
-    if kwarg is None or not spreads or _sessions.sets_timeout(function):
+    if kwarg is None or not spreads or _http_sessions.sets_timeout(function):
         return None
     own = all(isinstance(spread, ast.Name) and spread.id == kwarg.arg for spread in spreads)
     return function if own else None
@@ -345,7 +345,7 @@ def _set_later(site: Site) -> bool:
     methods = (t for other in module.sites for t in other.targets if t.receiver == value)
     if any(target.name.endswith((".settimeout", ".setblocking")) for target in methods):
         return True
-    return any(value in owners for owners, _, _ in _sessions.assigned(module, "timeout"))
+    return any(value in owners for owners, _, _ in _http_sessions.assigned(module, "timeout"))
 
 
 def _level(site: Site, timeout: Timeout) -> Level:
