@@ -140,6 +140,10 @@ TRANSPARENT = frozenset(
         "typing.final", "functools.wraps", "asyncio.create_task",
     }
 )  # fmt: skip
+# Calls that declare a field of a class, whose annotation says what it holds.
+DECLARED_FIELDS = frozenset(
+    {"attr.ib", "attr.attrib", "attr.field", "attrs.field", "dataclasses.field", "pydantic.Field", "pydantic.PrivateAttr"}
+)
 # Attributes that exist on every instance of these types and lead to the same object again.
 SAME_OBJECT = frozenset({"__enter__", "__aenter__"})
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from deadlint.index import fold
-from deadlint.index.known import RETURNS, SAME_OBJECT, TRANSPARENT, canonical
+from deadlint.index.known import DECLARED_FIELDS, RETURNS, SAME_OBJECT, TRANSPARENT, canonical
 from deadlint.index.scopes import Binding, Block, Mutation, Scope, Walker, dotted
 from deadlint.index.values import (
     NONE,
@@ -111,6 +111,10 @@ class Resolver:
     def for_scope(self, scope: Scope) -> Resolver:
         """The resolver of the module that `scope` stands in."""
         return scope.module.resolver or self
+
+    def walked(self, scope: Scope) -> Scope:
+        """`scope`, of whichever module, with its calls and bindings filled in."""
+        return self.for_scope(scope)._walker.walk(scope)
 
     def _evaluate(self, node: ast.expr, scope: Scope) -> Values:
         match node:
@@ -327,9 +331,9 @@ class Resolver:
                 return self.annotated(binding.annotation, home) or (UNKNOWN,)
             case "assign" if binding.value is not None:
                 values = self._unpacked(binding, self.evaluate(binding.value, home))
-                if binding.annotation is not None and UNKNOWN in values:
+                if binding.annotation is not None and any(_says_nothing(value) for value in values):
                     return union(
-                        tuple(v for v in values if v != UNKNOWN), self.annotated(binding.annotation, home)
+                        tuple(v for v in values if not _says_nothing(v)), self.annotated(binding.annotation, home)
                     )
                 return values
             case "enter" if binding.value is not None:
@@ -820,7 +824,32 @@ class Resolver:
             return () if node is None else (UNKNOWN,) if inner.yields else (NONE,)
         if node is None:
             return found
-        return union(*(self._substituted(value, function, node, scope) for value in found))
+        parts = (part for result in results for part in self._parts(result, inner))
+        return union(*(self._given(part, none, function, node, scope) for part, none in parts))
+
+    def _parts(self, result: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr, bool]]:
+        """The expressions that a returned one chooses from, and whether each is known not to be None there."""
+        match result:
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                for part, answer in ((body, False), (orelse, True)):
+                    for inner, excluded in self._parts(part, scope):
+                        name = dotted(inner)
+                        yield inner, excluded or bool(name) and _is_none_test(test, name) is answer
+            case ast.BoolOp(op=ast.Or(), values=[*first, last]):
+                yield from ((part, True) for part in first)
+                yield from self._parts(last, scope)
+            case _:
+                name = dotted(result)
+                yield result, bool(name) and self.for_scope(scope)._guarded(name, result, scope)
+
+    def _given(
+        self, part: ast.expr, not_none: bool, function: Function, node: ast.Call, scope: Scope
+    ) -> Values:
+        """What a returned expression is with the arguments of the call; without None where that is excluded."""
+        found = union(
+            *(self._substituted(v, function, node, scope) for v in self.evaluate(part, function.scope))
+        )
+        return without_none(found) if not_none else found
 
     def _substituted(self, value: Value, function: Function, node: ast.Call, scope: Scope) -> Values:
         if not isinstance(value, Parameter) or value.scope is not function.scope:
@@ -847,6 +876,11 @@ class Resolver:
         if index >= len(node.args) or any(isinstance(a, ast.Starred) for a in node.args[: index + 1]):
             return None
         return node.args[index]
+
+
+def _says_nothing(value: Value) -> bool:
+    """Whether a value leaves its name to the annotation: not known, or the declaration of a field."""
+    return value == UNKNOWN or (isinstance(value, Result) and value.name in DECLARED_FIELDS)
 
 
 def _may_be_none(values: Values) -> bool:
