@@ -33,7 +33,7 @@ class Outline:
     whole: bool = True
 
     def complete(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        """Give a function its body, if that was left out."""
+        """Give a function its body, if that was left out. Raises `SyntaxError`."""
         text = self.bodies.pop(node.lineno, None)
         if text is None:
             return
@@ -60,8 +60,8 @@ def _cut(text: str) -> Outline | None:
     match = _DEFINITION.search(text)
     while match is not None:
         start = match.end() + 1
-        end = _body_end(text, start, len(match["indent"]))
-        if end is None:
+        end, doubtful = _body_end(text, start, len(match["indent"]))
+        if doubtful and not _stands_alone(text[match.start() : end]):
             return None
         if end > start:
             line += text.count("\n", counted, match.start())
@@ -93,19 +93,29 @@ def _definitions(tree: ast.Module) -> Iterator[int]:
             pending.extend(getattr(node, name, ()))
 
 
-def _body_end(text: str, start: int, indent: int) -> int | None:
-    """The offset behind a body: before the first line that is indented no deeper than its `def`."""
+def _body_end(text: str, start: int, indent: int) -> tuple[int, bool]:
+    """The offset behind a body, before the first line indented no deeper than its `def`; and whether to doubt it."""
     boundary = _boundary(indent)
-    end = start
+    end, doubtful = start, False
     while True:
         found = boundary.search(text, end)
         end = found.start() if found else len(text)
-        quotes = len(_TRIPLE.findall(text, start, end))
-        if quotes % 2 == 0:
-            return end
+        if len(_TRIPLE.findall(text, start, end)) % 2 == 0:
+            return end, doubtful
+        # Inside of a string, it seems: look further.
+        doubtful = True
         if found is None:
-            return None
+            return end, doubtful
         end = found.end()
+
+
+def _stands_alone(text: str) -> bool:
+    """Whether a piece of source is one function."""
+    try:
+        _function(text, 2)
+    except SyntaxError:
+        return False
+    return True
 
 
 _boundaries: dict[int, re.Pattern[str]] = {}
