@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from deadlint.index.scopes import dotted
-from deadlint.index.values import Class, Const, External, Function, Object, Partial, Result, Value, Values
-from deadlint.site import Site
+from deadlint.index.values import Class, External, Function, Object, Partial, Result, Value, Values
+from deadlint.site import Site, targets_of
 
 if TYPE_CHECKING:
     from deadlint.index.module import Module
@@ -32,16 +32,35 @@ class Default(IntEnum):
 def default_of(site: Site) -> Default:
     """What the session of this call does for a request without a timeout."""
     receiver = site.target.receiver
-    found = max(
-        (d for owner, d in _changes(site.module) if owner == receiver or owner == External("requests.Session")),
-        default=Default.NO,
-    )
+    found = Default.NO
+    for root in _modules(receiver, site):
+        for owner, default in _changes(root, site.module):
+            if _same(owner, receiver) or owner == External("requests.Session"):
+                found = max(found, default)
     match receiver:
         case Object(cls=cls) | Class(scope=cls):
             return max(found, _class_default(cls, site))
         case Result(scope=scope) if scope is not None and _configured(scope, site.module):
             return Default.YES
     return found
+
+
+def _modules(receiver: Value | None, site: Site) -> set[Scope]:
+    """The modules that may change a session: where it is used, and where it is made."""
+    match receiver:
+        case Object(cls=scope) | Class(scope=scope):
+            return {site.module.scope, scope.module}
+        case Result(scope=scope) if scope is not None:
+            return {site.module.scope, scope.module}
+    return {site.module.scope}
+
+
+def _same(owner: Value, receiver: Value | None) -> bool:
+    """Whether a change to one is a change to the other; what a class does to itself holds for its objects."""
+    match owner, receiver:
+        case Object(cls=one), Object(cls=other):
+            return one is other
+    return owner == receiver
 
 
 def overridden(site: Site) -> bool:
@@ -60,7 +79,13 @@ def _configured(scope: Scope, module: Module) -> bool:
 
 def is_named(scope: Scope, module: Module, names: tuple[str, ...]) -> bool:
     """Whether a definition of the file is one of these dotted names (`package.module.name`)."""
-    path = module.source.path.replace("\\", "/").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    path = (
+        (scope.module.path or module.source.path)
+        .replace("\\", "/")
+        .removesuffix(".py")
+        .removesuffix("/__init__")
+        .replace("/", ".")
+    )
     full = f".{path}.{scope.qualified_name}"
     return any(full.endswith(f".{name}") for name in names)
 
@@ -139,36 +164,51 @@ def _something(value: ast.expr) -> bool:
 
 # --- what a file does to its sessions -------------------------------------------------------------------------
 
-_CHANGES: WeakKeyDictionary[Module, tuple[tuple[Value, Default], ...]] = WeakKeyDictionary()
+_CHANGES: WeakKeyDictionary[Scope, tuple[tuple[Value, Default], ...]] = WeakKeyDictionary()
 
 
-def _changes(module: Module) -> tuple[tuple[Value, Default], ...]:
-    """The sessions of a file whose way to send is changed somewhere in it, each with what the change does."""
-    if module not in _CHANGES:
-        _CHANGES[module] = (*_mounted(module), *_replaced(module))
-    return _CHANGES[module]
+def _changes(root: Scope, module: Module) -> tuple[tuple[Value, Default], ...]:
+    """The sessions whose way to send the module of scope `root` changes, each with what the change does."""
+    if root not in _CHANGES:
+        scopes = tuple(_scopes(root, module))
+        _CHANGES[root] = (*_mounted(scopes, module), *_replaced(scopes, module))
+    return _CHANGES[root]
 
 
-def _mounted(module: Module) -> Iterator[tuple[Value, Default]]:
-    for site in module.sites:
-        for target in site.targets:
-            if target.name != "requests.Session.mount" or target.receiver is None:
+def _scopes(root: Scope, module: Module) -> Iterator[Scope]:
+    pending = [root]
+    while pending:
+        scope = module.resolver.walked(pending.pop())
+        yield scope
+        pending.extend((*scope.functions, *scope.classes))
+
+
+def _mounted(scopes: Sequence[Scope], module: Module) -> Iterator[tuple[Value, Default]]:
+    mounts = (
+        (call, scope)
+        for scope in scopes
+        for call in scope.calls
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "mount"
+    )
+    for call, scope in mounts:
+        for target in targets_of(module.resolver.evaluate(call.func, scope)):
+            session = target.receiver
+            # Of a session that is only annotated nobody knows which one it is.
+            unknown = isinstance(session, Result) and session.call is None
+            if target.name != "requests.Session.mount" or session is None or unknown:
                 continue
+            site = Site(module, call, scope, (target,), target.name)
             prefix = site.argument("prefix", 0).constant
-            if isinstance(prefix, Const) and not str(prefix.value).startswith("http"):
-                continue
-            if isinstance(target.receiver, Result) and target.receiver.call is None:
-                continue
-            adapter = site.argument("adapter", 1)
-            for value in adapter.values:
-                yield target.receiver, _adapter_default(value, module)
+            if prefix is None or str(prefix.value).startswith("http"):
+                for value in site.argument("adapter", 1).values:
+                    yield session, _adapter_default(value, module)
 
 
 def _adapter_default(adapter: Value, module: Module) -> Default:
     match adapter:
         case Object(cls=cls):
-            methods = [m for name in ("send", "__init__") if (m := module.resolver.method(cls, name)) is not None]
-            return Default.YES if any(m.name == "send" and sets_timeout(m) for m in methods) else Default.NO
+            send = module.resolver.method(cls, "send")
+            return Default.YES if send is not None and sets_timeout(send) else Default.NO
         case Result(name=name) if name in _PLAIN_ADAPTERS:
             return Default.NO
         case Result(name=name):
@@ -176,23 +216,24 @@ def _adapter_default(adapter: Value, module: Module) -> Default:
     return Default.UNKNOWN
 
 
-def _replaced(module: Module) -> Iterator[tuple[Value, Default]]:
+def _replaced(scopes: Sequence[Scope], module: Module) -> Iterator[tuple[Value, Default]]:
     """Sessions with an assignment `session.request = …`."""
     for name in _SENDING:
-        for owners, value, scope in assigned(module, name):
+        for owners, value, scope in assigned(scopes, name, module):
             default = _replacement(value, scope, module)
             yield from ((owner, default) for owner in owners if isinstance(owner, Result | Object | External))
 
 
-def assigned(module: Module, attribute: str) -> Iterator[tuple[Values, ast.expr, Scope]]:
-    """Each assignment to `x.attribute` in the file: what `x` may be, the value, and where it stands."""
-    for (_, name), places in module.walker.assigned_attributes.items():
-        for binding, scope in places if name == attribute else ():
-            if binding.value is None or not isinstance(binding.node, ast.Assign):
-                continue
-            for target in binding.node.targets:
-                if isinstance(target, ast.Attribute) and target.attr == attribute:
-                    yield module.resolver.evaluate(target.value, scope), binding.value, scope
+def assigned(scopes: Sequence[Scope], attribute: str, module: Module) -> Iterator[tuple[Values, ast.expr, Scope]]:
+    """Each assignment to `x.attribute`: what `x` may be, the value, and where it stands."""
+    for scope in scopes:
+        for (_, name), places in scope.attributes.items():
+            for binding, _ in places if name == attribute else ():
+                if binding.value is None or not isinstance(binding.node, ast.Assign):
+                    continue
+                for target in binding.node.targets:
+                    if isinstance(target, ast.Attribute) and target.attr == attribute:
+                        yield module.resolver.evaluate(target.value, scope), binding.value, scope
 
 
 def _replacement(value: ast.expr, scope: Scope, module: Module) -> Default:
@@ -212,7 +253,7 @@ def _replacement(value: ast.expr, scope: Scope, module: Module) -> Default:
     return max(found)
 
 
-def is_override(function: Scope, module: Module) -> bool:
-    """Whether a function is the `request` or `send` of a session class, whose callers go by the session."""
-    owner = function.owner
-    return owner is not None and function.name in _SENDING and module.resolver.subclass_of(owner, "requests.Session")
+def sets_attribute(value: Value, attribute: str, module: Module) -> bool:
+    """Whether the file assigns to an attribute of what `value` is."""
+    scopes = tuple(_scopes(module.scope, module))
+    return any(value in owners for owners, _, _ in assigned(scopes, attribute, module))

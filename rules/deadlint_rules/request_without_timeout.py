@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from deadlint.index.scopes import Scope
-from deadlint.index.values import NONE, Const, Result
+from deadlint.index.values import NONE, Const, Function, Result
 from deadlint.model import Level, Related
 from deadlint.rule import Rule
-from deadlint.site import Report, Site, Target
+from deadlint.site import PROJECT, Report, Site, Target
 
-from deadlint_rules import _http, _http_fixes, _http_sessions
+from deadlint_rules import _http, _http_fixes, _http_sessions, _http_wrappers
 from deadlint_rules._http import Bound, Form, Timeout
 
 _RETRIEVE = "urllib.request.urlretrieve"
@@ -78,7 +78,7 @@ class RequestWithoutTimeout(Rule):
     code = "DL201"
     name = "request-without-timeout"
     since = "0.1.0"
-    calls = frozenset({*_FORMS, _RETRIEVE, _CONNECT})
+    calls = frozenset({*_FORMS, _RETRIEVE, _CONNECT, PROJECT})
     words = (
         *_http.REQUESTS_WORDS, *_http.URLLIB_WORDS, *_http.URLLIB3_WORDS, *_http.HTTPX_WORDS,
         ("urllib", "urlretrieve"), ("aiohttp", "timeout"), ("HTTPConnection",), ("HTTPSConnection",),
@@ -86,6 +86,8 @@ class RequestWithoutTimeout(Rule):
     )  # fmt: skip
 
     def check(self, site: Site) -> Iterable[Report]:
+        if site.name == PROJECT:
+            return _handed_on(site)
         if site.name == _RETRIEVE:
             return _retrieve(site)
         if site.name == _CONNECT:
@@ -110,12 +112,9 @@ class RequestWithoutTimeout(Rule):
 
 
 def _requests(site: Site, timeout: Timeout) -> Iterator[Report]:
-    if _configured_wrapper(site):
-        return
-    if timeout.bound is Bound.UNKNOWN:
-        yield from _callers(site)
-        return
-    if not timeout.unlimited or _http_sessions.overridden(site):
+    if timeout.bound is Bound.UNKNOWN and _http_wrappers.drops_timeout(site):
+        timeout = Timeout(Bound.ABSENT)
+    if not timeout.unlimited or _http_sessions.overridden(site) or _http_wrappers.configured(site):
         return
     default = _http_sessions.default_of(site) if timeout.bound is Bound.ABSENT else _http_sessions.Default.NO
     if default is _http_sessions.Default.YES:
@@ -155,62 +154,34 @@ def _message(site: Site, timeout: Timeout) -> str:
 
 def _made_at(site: Site) -> tuple[Related, ...]:
     made = _http.constructor(site)
-    if made is None or made.call.lineno == site.call.lineno:
+    if made is None or made.call.lineno == site.call.lineno or made.scope.module is not site.module.scope:
         return ()
     return (site.related(made.call, "the session, which sets no timeout"),)
 
 
-def _configured_wrapper(site: Site) -> bool:
-    names = site.module.settings.wrappers.requests
-    scope: Scope | None = site.function
-    while names and scope is not None:
-        if _http_sessions.is_named(scope, site.module, names):
-            return True
-        scope = scope.parent
-    return False
+def _handed_on(site: Site) -> Iterator[Report]:
+    """A call without a timeout of a function that hands its `**kwargs` on to a request."""
+    given = site.argument("timeout")
+    if not given.absent and given.constant != NONE:
+        return
+    for target in site.targets:
+        match target:
+            case Target(name=name, receiver=Function(scope=function)) if name == PROJECT:
+                request = _http_wrappers.request_of(function, site.module)
+                if request is not None:
+                    yield _caller(site, function, request)
+                    return
 
 
-def _callers(site: Site) -> Iterator[Report]:
-    """The callers of a function that hands its `**kwargs` on, where they give no timeout."""
-    pending = [site]
-    seen: set[Scope] = set()
-    while pending:
-        current = pending.pop()
-        function = _forwarding(current)
-        if function is None or function in seen or _http_sessions.is_override(function, site.module):
-            continue
-        seen.add(function)
-        for call, scope in site.module.callers(function):
-            there = Site(site.module, call, scope, (Target(function.name),), function.name)
-            given = there.argument("timeout")
-            if given.absent or given.constant == NONE:
-                yield _caller(site, there, function)
-            elif given.node is None and given.unknown:
-                pending.append(there)
-
-
-def _forwarding(site: Site) -> Scope | None:
-    """The function whose own `**kwargs`, as they came, are all that may give the call a timeout."""
-    function = site.function
-    if function is None or not isinstance(function.node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return None
-    kwarg = function.node.args.kwarg
-    spreads = [k.value for k in site.call.keywords if k.arg is None]
-    if kwarg is None or not spreads or _http_sessions.sets_timeout(function):
-        return None
-    own = all(isinstance(spread, ast.Name) and spread.id == kwarg.arg for spread in spreads)
-    return function if own else None
-
-
-def _caller(site: Site, there: Site, function: Scope) -> Report:
-    request = _http.called(site)
-    value, _ = _http_fixes.seconds(there)
-    return there.report(
-        f"this call gives no timeout, and `{function.name}` hands on to `{request}` what it is given: a server that"
-        " stops answering holds it for ever",
+def _caller(site: Site, function: Scope, request: Site) -> Report:
+    value, _ = _http_fixes.seconds(site)
+    here = function.module is site.module.scope
+    return site.report(
+        f"this call gives no timeout, and `{function.name}` hands on to `{_http.called(request)}` what it is given: a"
+        " server that stops answering holds it for ever",
         f"give it `timeout={value}`, or let `{function.name}` bound the whole by `deadlint_budget.http`",
-        related=(site.related(site.call, "the request that is left without a limit"),),
-        fix=_http_fixes.add_timeout(there, there.call),
+        related=(site.related(request.call, "the request that is left without a limit"),) if here else (),
+        fix=_http_fixes.add_timeout(site, site.call, hidden=not _http_wrappers.calls_itself(site, function)),
     )
 
 
@@ -345,7 +316,7 @@ def _set_later(site: Site) -> bool:
     methods = (t for other in module.sites for t in other.targets if t.receiver == value)
     if any(target.name.endswith((".settimeout", ".setblocking")) for target in methods):
         return True
-    return any(value in owners for owners, _, _ in _http_sessions.assigned(module, "timeout"))
+    return _http_sessions.sets_attribute(value, "timeout", module)
 
 
 def _level(site: Site, timeout: Timeout) -> Level:

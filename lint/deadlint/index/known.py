@@ -142,8 +142,8 @@ TRANSPARENT = frozenset(
 )  # fmt: skip
 # Calls that declare a field of a class, whose annotation says what it holds.
 DECLARED_FIELDS = frozenset(
-    {"attr.ib", "attr.attrib", "attr.field", "attrs.field", "dataclasses.field", "pydantic.Field", "pydantic.PrivateAttr"}
-)
+    {"attr.ib", "attr.attrib", "attr.field", "attrs.field", "dataclasses.field", "pydantic.Field"}
+)  # fmt: skip
 # Attributes that exist on every instance of these types and lead to the same object again.
 SAME_OBJECT = frozenset({"__enter__", "__aenter__"})
 

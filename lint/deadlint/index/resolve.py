@@ -834,7 +834,7 @@ class Resolver:
                 for part, answer in ((body, False), (orelse, True)):
                     for inner, excluded in self._parts(part, scope):
                         name = dotted(inner)
-                        yield inner, excluded or bool(name) and _is_none_test(test, name) is answer
+                        yield inner, excluded or (bool(name) and _is_none_test(test, name) is answer)
             case ast.BoolOp(op=ast.Or(), values=[*first, last]):
                 yield from ((part, True) for part in first)
                 yield from self._parts(last, scope)
