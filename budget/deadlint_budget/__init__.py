@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ._popen import communicate, wait
     from ._postgres import statement_timeout
     from ._processes import CommandCancelled, CommandDeadlineExceeded, check_output, run
+    from ._stream import Process, process
     from ._units import Units, UnitsLeft
 
 __version__ = "0.1.0"
@@ -36,10 +37,12 @@ _LAZY = {
     "Attempts": "_attempts",
     "CommandCancelled": "_processes",
     "CommandDeadlineExceeded": "_processes",
+    "Process": "_stream",
     "Units": "_units",
     "UnitsLeft": "_units",
     "check_output": "_processes",
     "communicate": "_popen",
+    "process": "_stream",
     "run": "_processes",
     "run_async": "_async",
     "run_gdal": "_gdal",
@@ -56,12 +59,14 @@ __all__ = [
     "CommandCancelled",
     "CommandDeadlineExceeded",
     "DeadlineExceeded",
+    "Process",
     "Units",
     "UnitsLeft",
     "check_output",
     "communicate",
     "current_budget",
     "http",
+    "process",
     "run",
     "run_async",
     "run_gdal",

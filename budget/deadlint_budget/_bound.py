@@ -96,5 +96,5 @@ class Bound:
         if budget is not None and not self._wants:
             stopping = budget._reserve or self.reserve or STOPPING_SHARE
             return budget._expired_error(op, stopping, kind)
-        path = f"{budget.path}/{op}" if budget is not None else op
+        path = budget._path_to(op) if budget is not None else op
         return want_error(path, op, self.want or 0.0, time.monotonic() - self.start, kind)

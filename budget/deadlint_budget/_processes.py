@@ -274,7 +274,7 @@ def converse(supervision: Supervision, grace: float, leftovers: Leftovers) -> tu
     out, err = (supervision.output(name, lenient=not ended) for name in ("stdout", "stderr"))
     supervision.close_pipes()
     if ending is not None:
-        raise _stopped(supervision, ending, out, err)
+        raise stopped_error(supervision.child, supervision.bound, ending, out=out, err=err, dropped=supervision.dropped)
     if supervision.dropped:
         warnings.warn(_dropped_text(supervision), RuntimeWarning, stacklevel=4)
     return out, err
@@ -286,8 +286,16 @@ def _dropped_text(supervision: Supervision) -> str:
     return f"`{name}` said more than is kept: {dropped} (max_output)"
 
 
-def _stopped(supervision: Supervision, ending: Ending, out: Any, err: Any) -> DeadlineExceeded:
-    child, bound = supervision.child, supervision.bound
+def stopped_error(
+    child: subprocess.Popen[Any],
+    bound: Bound,
+    ending: Ending,
+    *,
+    out: Any = None,
+    err: Any = None,
+    dropped: int = 0,
+) -> DeadlineExceeded:
+    """The double exception for a child whose tree was stopped."""
     error = bound.error(CommandDeadlineExceeded, CommandCancelled)
     error.args = (f"{error}{_ending_text(ending)}",)
     error.__dict__.update(
@@ -301,7 +309,7 @@ def _stopped(supervision: Supervision, ending: Ending, out: Any, err: Any) -> De
         survivors=tuple(ending.survivors),
         denied=tuple(ending.denied),
         stuck=ending.stuck,
-        dropped=supervision.dropped,
+        dropped=dropped,
     )
     return error
 
