@@ -15,7 +15,7 @@ from rich.text import Text
 
 ROOT = Path(__file__).parents[1]
 COLUMNS = 92  # fits the width of a page on a code host without being scaled down
-COMMAND = ("check", "--no-cache", "--select", "DL401", "--quiet", "fixtures/pipelines")
+COMMAND = ("check", "--select", "DL101,DL401", "fixtures/pipelines/mosaic/flow.py")
 
 # Light text on a dark ground, each colour with a contrast of at least 4.5 to 1 against it.
 THEME = TerminalTheme(
@@ -35,7 +35,7 @@ def printed() -> str:
     """What the command prints on a colour terminal."""
     surroundings = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     surroundings |= {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": str(COLUMNS)}
-    command = [sys.executable, "-m", "deadlint", *COMMAND]
+    command = [sys.executable, "-m", "deadlint", *COMMAND, "--no-cache"]
     done = subprocess.run(
         command, cwd=ROOT, env=surroundings, capture_output=True, encoding="utf-8", check=False, timeout=60
     )
@@ -47,7 +47,7 @@ def printed() -> str:
 def picture(text: str) -> str:
     """An SVG of a terminal that shows `text`."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
-    console.print(Text("$ deadlint check fixtures/pipelines\n", style="bold"))
+    console.print(Text(f"$ deadlint {' '.join(COMMAND)}\n", style="bold"))
     console.print(Text.from_ansi(text.strip("\n")))
     svg = console.export_svg(title="deadlint", theme=THEME, unique_id="deadlint")
     svg = _REMOTE_FONT.sub("", svg)

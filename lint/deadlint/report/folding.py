@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate, groupby
 
-from rich.cells import get_character_cell_size
+from rich.cells import cell_len, get_character_cell_size
 
 from deadlint.report.line_view import Piece
 
@@ -15,9 +15,9 @@ NARROWEST = 10  # cells of a row that continues a deeply indented line
 
 def folded(pieces: Sequence[Piece], room: int) -> list[tuple[Piece, ...]]:
     """`pieces` in rows of at most `room` cells, broken at a space where one is near."""
-    characters = [(character, role) for text, role in pieces for character in text]
-    if sum(map(_width, characters)) <= room:
+    if sum(cell_len(text) for text, _ in pieces) <= room:
         return [tuple(pieces)]
+    characters = [(character, role) for text, role in pieces for character in text]
     text = "".join(character for character, _ in characters)
     indent = max(min(len(text) - len(text.lstrip()) + HANGING, room - NARROWEST), 0)
     rows: list[tuple[Piece, ...]] = []

@@ -18,6 +18,7 @@ from deadlint.report.printable import printable
 
 TAB = 4
 BEFORE = 12  # cells kept to the left of a mark in a line that is cut
+NEAR = 12  # characters
 LONGEST = 4000  # characters that are laid out at most: generated files hold lines of megabytes
 
 Piece = tuple[str, str]  # text, and its role: source, span, mark, related, label, frame
@@ -56,6 +57,7 @@ class LineView:
             right = more or end < len(shown)
             tail = _from(starts, reach - room * 2 // 5)
             head = _until(starts, starts[first] + room - left - right - 1 - (reach - starts[tail]))
+            head, tail = _at_spaces(shown, head, tail)
             return cls(skipped, shown, starts, ((first, head), (tail, end)), right)
         right = more or starts[-1] - starts[first] > room - left
         last = _until(starts, starts[first] + room - left - right)
@@ -93,6 +95,13 @@ class LineView:
         if self.cut_right:
             pieces.append(("…", "frame"))
         return tuple(piece for piece in pieces if piece[0])
+
+
+def _at_spaces(shown: Sequence[str], head: int, tail: int) -> tuple[int, int]:
+    """The ends of a gap moved apart to spaces, where those are near: half a name reads as another name."""
+    spaces = [at for at in range(max(head - NEAR, 0), head) if shown[at] == " "]
+    after = next((at for at in range(tail, min(tail + NEAR, len(shown))) if shown[at] == " "), tail)
+    return (spaces[-1] + 1 if spaces else head), after
 
 
 def _from(starts: Sequence[int], cell: int) -> int:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import accumulate
 
 from deadlint.model import Edit
 from deadlint.report.source_text import SourceText, lines_of
+
+COMPARED = 300  # words of a line that are compared one by one; the time grows with their square
+
+_WORD = re.compile(r"\w+|\W")
+
+Columns = tuple[int, int]  # from, to; in characters from 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +26,7 @@ class Changed:
     sign: str
     number: int
     text: str
-    columns: tuple[int, int] = (0, 0)  # what differs from the line that it replaces, or is replaced by
+    columns: tuple[Columns, ...] = ()  # what differs from the line that it replaces, or is replaced by
 
 
 def preview(source: SourceText, edits: Iterable[Edit]) -> list[Changed]:
@@ -74,25 +82,28 @@ def _differing(old: str, new: str, number: int) -> Iterator[Changed]:
         for sign, lines, side in (("-", gone, 0), ("+", come, 1)):
             for index, line in enumerate(lines):
                 if line.strip():
-                    yield Changed(sign, number + a + index, line, columns[index][side] if paired else (0, 0))
+                    yield Changed(sign, number + a + index, line, columns[index][side] if paired else ())
 
 
-def _columns(old: str, new: str) -> tuple[tuple[int, int], tuple[int, int]]:
+def _columns(old: str, new: str) -> tuple[tuple[Columns, ...], tuple[Columns, ...]]:
     """Where two lines differ, in each of them; whole words, for `run` is read better than the `u` in it."""
-    same = _agreeing(old, new)
-    while same and _in_word(old, same) and _in_word(new, same):
-        same -= 1
-    same_end = _agreeing(old[same:][::-1], new[same:][::-1])
-    while same_end and _in_word(old, len(old) - same_end) and _in_word(new, len(new) - same_end):
-        same_end -= 1
-    return (same, len(old) - same_end), (same, len(new) - same_end)
+    one, other = _WORD.findall(old), _WORD.findall(new)
+    same = _agreeing(one, other)
+    same_end = _agreeing(one[same:][::-1], other[same:][::-1])
+    middle = one[same : len(one) - same_end], other[same : len(other) - same_end]
+    begin = len("".join(one[:same]))
+    if max(map(len, middle)) > COMPARED:
+        return (((begin, begin + len("".join(middle[0]))),), ((begin, begin + len("".join(middle[1]))),))
+    starts = [list(accumulate(map(len, words), initial=begin)) for words in middle]
+    codes = SequenceMatcher(None, *middle, autojunk=False).get_opcodes()
+    changed = [code for code in codes if code[0] != "equal"]
+    return (
+        tuple((starts[0][a], starts[0][b]) for _, a, b, _, _ in changed if a < b),
+        tuple((starts[1][c], starts[1][d]) for _, _, _, c, d in changed if c < d),
+    )
 
 
-def _in_word(text: str, at: int) -> bool:
-    around = text[at - 1 : at + 1]
-    return len(around) == 2 and all(character.isalnum() or character == "_" for character in around)
-
-
-def _agreeing(one: str, other: str) -> int:
-    """How many characters both begin with."""
-    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+def _agreeing(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many words both begin with."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((index for index, (a, b) in pairs if a != b), min(len(one), len(other)))

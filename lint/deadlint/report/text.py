@@ -131,8 +131,8 @@ class _Page:
         role = "removed" if line.sign == "-" else "added"
         roles = {"source": role, "span": f"{role} span"}
         room = self.width - gutter - 4
-        view = LineView.of(line.text, [line.columns], room * MOST_ROWS)
-        pieces = [(text, roles.get(kind, kind)) for text, kind in view.pieces([line.columns])]
+        view = LineView.of(line.text, line.columns, room * MOST_ROWS)
+        pieces = [(text, roles.get(kind, kind)) for text, kind in view.pieces(line.columns)]
         number = str(line.number) if line.sign == "-" else ""
         for row, folded_pieces in enumerate(folded(pieces, room)):
             head, sign = ("", " ") if row else (number, line.sign)

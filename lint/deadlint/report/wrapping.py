@@ -1,4 +1,4 @@
-"""Break a sentence at words, as a reader would: a number stays with its unit, and code with its brackets."""
+"""Break a sentence at words, as a reader would: a number stays with its unit, and short code is one word."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from textwrap import wrap
 
 _UNIT = re.compile(r"(?<=\d) (?=(?:s|ms|min|h|days?|times|attempts)\b)")
+_CODE = re.compile(r"`[^`]*`")
 _KEPT = "\u00a0"  # `textwrap` breaks at ASCII white space only
 
 
@@ -15,8 +16,10 @@ def wrapped(text: str, width: int, *, first: int = 0, further: int = 0) -> list[
     The first line leaves room for `first` characters in front of it, the others are indented by `further`.
     A single word that is too long stays whole, so that a path or a name can be copied.
     """
+    whole = _UNIT.sub(_KEPT, text)
+    whole = _CODE.sub(lambda found: _unbroken(found.group(), width), whole)
     lines = wrap(
-        _UNIT.sub(_KEPT, text),
+        whole,
         width,
         initial_indent=" " * min(first, max(width - 1, 0)),
         subsequent_indent=" " * further,
@@ -27,3 +30,7 @@ def wrapped(text: str, width: int, *, first: int = 0, further: int = 0) -> list[
         return [""]
     lines[0] = lines[0].lstrip(" ")
     return [line.replace(_KEPT, " ") for line in lines]
+
+
+def _unbroken(code: str, width: int) -> str:
+    return code.replace(" ", _KEPT) if len(code) <= width // 2 else code

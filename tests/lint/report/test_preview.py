@@ -51,12 +51,15 @@ def test_edits_of_another_version_of_the_file_are_not_shown() -> None:
         ("timeout=900,", "want=900,", ("timeout", "want")),
         ("get(u)", "get(u, timeout=3)", ("", ", timeout=3")),
         ("limit=900", "limit=540", ("900", "540")),
+        ("subprocess.run(a, timeout=9)", "run(a, want=9)", ("subprocess.|timeout", "want")),
+        ("a" * 999, "b" * 999, ("a" * 999, "b" * 999)),
+        ("a " * 999, "b " * 999, ("a " * 998 + "a", "b " * 998 + "b")),
         ("same", "same ", ("", " ")),
     ],
 )
 def test_what_differs_in_a_line_is_whole_words(old: str, new: str, differing: tuple[str, str]) -> None:
     lines = preview(SourceText(old), [Edit(0, len(old), new)])
-    assert tuple(line.text[slice(*line.columns)] for line in lines) == differing
+    assert tuple("|".join(line.text[slice(*span)] for span in line.columns) for line in lines) == differing
 
 
 @given(

@@ -204,6 +204,12 @@ def test_a_number_stays_with_its_unit() -> None:
     assert "600 s and more" in heading
 
 
+def test_short_code_stays_in_one_piece() -> None:
+    message = " ".join(["word"] * 15) + " `run(…, want=LIMIT_S)` and more"
+    printed = shown(result_of({"a.py": FLOWS}, finding("a.py", locate(FLOWS, "get"), message=message)), "text")
+    assert "`run(…, want=LIMIT_S)`" in printed
+
+
 def test_a_suggestion_is_said_to_be_one(untimed: Finding) -> None:
     assert untimed.fix is not None
     shy = replace(untimed, fix=replace(untimed.fix, safety=Safety.DISPLAY))
