@@ -24,35 +24,38 @@ def fixable(findings: Iterable[Finding], safety: Safety) -> int:
 
 def summary(result: RunResult) -> str:
     """One line on the whole run, without a newline."""
-    parts = [part for part in (_fixed(result), _found(result), _unchecked(result)) if part]
-    return " ".join(parts)
+    found = _after_fixing(result) if result.changes else _found(result)
+    return " ".join(part for part in (found, _unchecked(result)) if part)
 
 
 def _found(result: RunResult) -> str:
-    findings = result.open_findings
-    suppressed = len(result.findings) - len(findings)
-    if not findings:
-        aside = f", {suppressed} suppressed" if suppressed else ""
-        return f"No findings in {plural(result.files, 'file')}{aside}."
-    count = len(findings)
-    files = plural(len({finding.path for finding in findings}), "file")
-    left = "left " if result.fixed and result.written else ""
-    parts = [f"Found {plural(count, 'finding')} {left}in {files}"]
-    safe, unsafe = fixable(findings, Safety.SAFE), fixable(findings, Safety.UNSAFE)
-    if safe:
-        parts.append(f"{safe} fixable with --fix")
-    if unsafe:
-        parts.append(f"{unsafe} {'more' if safe else 'fixable'} with --unsafe-fixes")
-    if suppressed:
-        parts.append(f"{suppressed} suppressed")
-    return ", ".join(parts) + "."
+    count = len(result.open_findings)
+    if not count:
+        return f"No findings in {plural(result.files, 'file')}{_suppressed(result)}."
+    return f"Found {plural(count, 'finding')} in {_files(result)}{_fixes(result)}{_suppressed(result)}."
 
 
-def _fixed(result: RunResult) -> str:
-    if not result.changes:
-        return ""
-    verb = "Fixed" if result.written else "Would fix"
-    return f"{verb} {plural(len(result.fixed), 'finding')} in {plural(len(result.changes), 'file')}."
+def _after_fixing(result: RunResult) -> str:
+    """What was fixed and what is left; of a diff, what would be."""
+    count = len(result.open_findings)
+    fixed = f"{plural(len(result.fixed), 'finding')} in {plural(len(result.changes), 'file')}"
+    left = f"{count} left in {_files(result)}{_fixes(result)}" if count else "none left"
+    return f"{'Fixed' if result.written else 'Would fix'} {fixed}, {left}{_suppressed(result)}."
+
+
+def _files(result: RunResult) -> str:
+    return plural(len({finding.path for finding in result.open_findings}), "file")
+
+
+def _fixes(result: RunResult) -> str:
+    safe, unsafe = (fixable(result.open_findings, safety) for safety in (Safety.SAFE, Safety.UNSAFE))
+    said = f", {safe} fixable with --fix" if safe else ""
+    return said + (f", {unsafe} {'more' if safe else 'fixable'} with --unsafe-fixes" if unsafe else "")
+
+
+def _suppressed(result: RunResult) -> str:
+    count = len(result.findings) - len(result.open_findings)
+    return f", {count} suppressed" if count else ""
 
 
 def _unchecked(result: RunResult) -> str:

@@ -36,12 +36,12 @@ def test_what_fixes_can_do(untimed: Finding) -> None:
 @pytest.mark.parametrize(("written", "verb"), [(True, "Fixed"), (False, "Would fix")])
 def test_what_was_fixed(untimed: Finding, written: bool, verb: str) -> None:
     fixed = run(fixed=(untimed, untimed), changes=(CHANGE,), written=written)
-    assert summary(fixed) == f"{verb} 2 findings in 1 file. No findings in 2 files."
+    assert summary(fixed) == f"{verb} 2 findings in 1 file, none left."
 
 
 def test_what_is_left(untimed: Finding) -> None:
     left = run(replace(untimed, fix=None), fixed=(untimed,), changes=(CHANGE,), written=True)
-    assert summary(left) == "Fixed 1 finding in 1 file. Found 1 finding left in 1 file."
+    assert summary(left) == "Fixed 1 finding in 1 file, 1 left in 1 file."
 
 
 def test_what_could_not_be_checked() -> None:
