@@ -794,6 +794,8 @@ class Resolver:
         if name in TRANSPARENT and args:
             return self.evaluate(args[0], scope)
         folded = fold.call(name, node, lambda n: self.evaluate(n, scope))
+        if name == "builtins.str" and folded == (UNKNOWN,):
+            return (Result(name, node, None, scope), UNKNOWN)  # of a path, say: the call tells who asks
         if folded is not None:
             return folded
         return (Result(RETURNS.get(name, name), node, None, scope),)

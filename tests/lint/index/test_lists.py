@@ -6,7 +6,7 @@ import ast
 
 import pytest
 from deadlint.index.module import Module
-from deadlint.index.values import Const, Sequence, Template, Values
+from deadlint.index.values import UNKNOWN, Const, Result, Sequence, Template, Values
 from deadlint.settings import Settings
 from deadlint.source import SourceFile
 
@@ -46,6 +46,14 @@ def test_sums_are_followed(text: str, expected: object) -> None:
 
 def test_the_right_side_of_a_path_is_known() -> None:
     assert last_value('import pathlib\npathlib.Path(anything) / "gdalwarp"') == (Template((None, "/gdalwarp")),)
+
+
+def test_the_text_of_an_object_keeps_the_object() -> None:
+    value, unknown = last_value('import shutil\nstr(shutil.which("gdalwarp"))')
+    assert unknown == UNKNOWN
+    assert isinstance(value, Result)
+    assert value.name == "builtins.str"
+    assert value.call is not None
 
 
 def test_a_sum_in_a_loop_ends() -> None:
