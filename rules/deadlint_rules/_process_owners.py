@@ -1,0 +1,157 @@
+"""Whose child it is: who else may kill and reap a process that a function waits for."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deadlint.index.scopes import Scope, dotted
+from deadlint.site import Site
+
+from deadlint_rules._kill_paths import Names
+
+if TYPE_CHECKING:
+    from deadlint.index.module import Module
+
+_KILLS = re.compile(
+    r"^(kill|terminate|send_signal|killpg|stop|close|interrupt|.*kill.*|.*terminat.*|.*stop.*)$", re.IGNORECASE
+)
+_REAPS = frozenset({"wait", "communicate"})
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """What those who have the child besides this function do to it."""
+
+    kills: bool
+    reaps: bool
+
+
+NOBODY = Owner(False, False)
+SOMEBODY = Owner(True, True)  # out of sight
+
+
+def owner_of(site: Site, key: str) -> Owner:
+    """Who else has the child `key` of the function that `site` stands in."""
+    scope = site.scope
+    head, _, rest = key.partition(".")
+    function = site.function
+    if scope.kind == "module" or function is None:
+        return _elsewhere(site.module, Names(frozenset({key})), scope)
+    home = site.module.resolver.scope_binding(head, scope)
+    if home is not function:
+        return SOMEBODY if home is None else _elsewhere(site.module, Names(frozenset({key})), function)
+    parameters = {p.arg for p in function.parameters()}
+    if rest:
+        return _of_class(site.module, function, key) if head in parameters else SOMEBODY
+    if head in parameters:
+        return SOMEBODY  # the caller's
+    return SOMEBODY if _escapes(function, key) else NOBODY
+
+
+def _of_class(module: Module, function: Scope, key: str) -> Owner:
+    """What other methods of the class do to `self.key`."""
+    head, _, rest = key.partition(".")
+    owner = function.owner
+    first = next(function.parameters(), None)
+    if owner is None or first is None or first.arg != head:
+        return SOMEBODY
+    kills = reaps = False
+    for base in module.resolver.mro(owner):
+        if not isinstance(base, Scope):
+            continue
+        for method in base.functions:
+            parameter = next(method.parameters(), None)
+            if method is function or parameter is None:
+                continue
+            found = _done_in(module, method, Names(frozenset({f"{parameter.arg}.{rest}"})))
+            kills, reaps = kills or found.kills, reaps or found.reaps
+    return Owner(kills, reaps)
+
+
+def _elsewhere(module: Module, names: Names, function: Scope) -> Owner:
+    """What the rest of the file does to a child that it sees under the same name."""
+    pending = [module.scope]
+    kills = reaps = False
+    while pending:
+        scope = pending.pop()
+        pending.extend((*scope.functions, *scope.classes))
+        if scope is not function:
+            found = _done_in(module, scope, names)
+            kills, reaps = kills or found.kills, reaps or found.reaps
+    return Owner(kills, reaps)
+
+
+def _done_in(module: Module, scope: Scope, names: Names) -> Owner:
+    """Whether a function ends or reaps the child."""
+    module.walker.walk(scope)
+    kills = reaps = False
+    for call in scope.calls:
+        if names.mentions(call):
+            name = call.func.attr if isinstance(call.func, ast.Attribute) else dotted(call.func)
+            kills = kills or bool(_KILLS.match(name))
+            reaps = reaps or name in _REAPS
+    return Owner(kills, reaps)
+
+
+def _escapes(function: Scope, key: str) -> bool:
+    """Whether a local child is returned, stored or put into a collection."""
+    for node in function.returns:
+        if _holds(node, key):
+            return True
+    for statement in function.blocks:
+        match statement:
+            case ast.Assign(targets=targets, value=value) if _holds(value, key):
+                if any(isinstance(t, ast.Attribute | ast.Subscript) for t in targets):
+                    return True
+    for call in function.calls:
+        if (
+            isinstance(call.func, ast.Attribute)
+            and call.func.attr
+            in (
+                "append",
+                "add",
+                "put",
+                "put_nowait",
+                "setdefault",
+            )
+            and any(_holds(a, key) for a in call.args)
+        ):
+            return True
+    return key in function.outer_names
+
+
+def _holds(node: ast.expr, key: str) -> bool:
+    """Whether an expression is the child itself or a display that holds it."""
+    match node:
+        case ast.Tuple(elts=items) | ast.List(elts=items):
+            return any(_holds(item, key) for item in items)
+        case ast.Dict(values=items):
+            return any(_holds(item, key) for item in items)
+        case ast.Call(args=args, func=func) if (
+            dotted(func)[:1].isupper() or dotted(func).rpartition(".")[2][:1].isupper()
+        ):
+            return any(_holds(a, key) for a in args)
+    return dotted(node) == key
+
+
+def handed_over(module: Module, scope: Scope, names: Names) -> bool:
+    """Whether the function registers the child's end with someone: an exit stack, a timer, `atexit`."""
+    for call in scope.calls:
+        given = [*call.args, *(k.value for k in call.keywords)]
+        for argument in given:
+            if (
+                isinstance(argument, ast.Attribute)
+                and argument.attr in ("kill", "terminate")
+                and names.is_child(argument.value)
+            ):
+                return True
+        if (
+            len(given) > 1
+            and any(names.is_child(a) for a in given)
+            and any(_KILLS.match(dotted(a).rpartition(".")[2]) for a in given if dotted(a))
+        ):
+            return True
+    return False

@@ -1,0 +1,209 @@
+"""Fixes of the rules about processes: the call goes to a helper that stops the whole tree."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+from deadlint.index.scopes import dotted
+from deadlint.model import Constant, Edit, Fix, Import, Safety
+from deadlint.region import parse_call, replace_call, rewritten
+from deadlint.site import Site
+
+from deadlint_rules._kill_paths import Names, alive_test, catches_expiry
+from deadlint_rules._processes import Child, leads_group
+
+
+def bounds(site: Site, limit: str | None) -> tuple[list[tuple[str, str]], tuple[Constant, ...]]:
+    """The keywords that bound a helper call, and the constant that they need.
+
+    `limit` is the source of the limit that was there, None where there was none.
+    """
+    budget = site.budget
+    given = [("budget", budget)] if budget else []
+    if limit is not None:
+        return [*given, ("want", limit)], ()
+    if given:
+        return given, ()
+    name, value = site.module.settings.constants.process
+    return [("want", name)], (Constant(name, value),)
+
+
+def _shown(keywords: Sequence[tuple[str, str]]) -> str:
+    """The keywords in a title, on one line."""
+    return ", ".join(f"{k}={v if len(v) <= 40 and v.isprintable() else '…'}" for k, v in keywords)
+
+
+def to_run(site: Site, limit: str | None) -> Fix | None:
+    """`run/call/check_call/check_output(…)` as a call of the helper; None where that cannot be written."""
+    call = site.call
+    if site.target.partial is not None or len(call.args) > 1 or any(isinstance(a, ast.Starred) for a in call.args):
+        return None
+    keywords, constants = bounds(site, limit)
+    kind = site.name.rpartition(".")[2]
+    name, wanted = site.helper("check_output" if kind == "check_output" else "run")
+    node = _with_bounds(parse_call(site.module.source, call), name, keywords)
+    if kind == "check_call":
+        node = rewritten(node, add=[("check", "True")])
+    suffix = ".returncode" if kind in ("call", "check_call") and site.value_used else ""
+    safety = Safety.DISPLAY if site.spread else Safety.UNSAFE
+    shown = _shown(keywords)
+    edit = replace_call(site.module.source, call, node, suffix)
+    return Fix(f"call `{name}(…, {shown})`, which stops the whole tree", safety, (edit,), (wanted,), constants)
+
+
+def _with_bounds(node: cst.Call, function: str, keywords: Sequence[tuple[str, str]]) -> cst.Call:
+    """`node` as a call of `function`, with the first of `keywords` where `timeout` stood, the others at the end."""
+    first, *others = keywords
+    return rewritten(node, function=function, rename={"timeout": first}, add=[first, *others])
+
+
+def to_shell_run(site: Site) -> Fix | None:
+    """`os.system(command)` as `run(command, shell=True, …)`; only shown where its odd exit status is used."""
+    call = site.call
+    if len(call.args) != 1 or call.keywords or isinstance(call.args[0], ast.Starred):
+        return None
+    keywords, constants = bounds(site, None)
+    name, wanted = site.helper("run")
+    node = rewritten(
+        parse_call(site.module.source, call), function=name, add=[("shell", "True"), *keywords]
+    )  # fmt: skip
+    safety = Safety.DISPLAY if site.value_used else Safety.UNSAFE
+    edit = replace_call(site.module.source, call, node, ".returncode" if site.value_used else "")
+    shown = _shown(keywords)
+    return Fix(f"call `{name}(…, shell=True, {shown})`", safety, (edit,), (wanted,), constants)
+
+
+def to_wait(site: Site, child: Child, limit: ast.expr | None) -> Fix | None:
+    """`proc.wait(…)` and `proc.communicate(…)` as calls of the helper, and a session for the child.
+
+    After the helper the child is gone and its pipes are closed, so what a handler did to it then is taken out.
+    """
+    call = site.call
+    method = site.name.rpartition(".")[2]
+    func = call.func
+    if not isinstance(func, ast.Attribute) or site.target.partial is not None:
+        return None
+    if any(isinstance(a, ast.Starred) for a in call.args) or len(call.args) > (2 if method == "communicate" else 1):
+        return None
+    source = site.module.source
+    keywords, constants = bounds(site, site.source(limit) if limit is not None else None)
+    name, wanted = site.helper(method)
+    node = _limit_by_keyword(parse_call(source, call), method)
+    node = _with_bounds(node, name, keywords)
+    node = rewritten(node, prepend=[site.source(func.value)])
+    leftover = _leftovers(site, child, method)
+    safety = Safety.DISPLAY if site.spread or leftover is None else Safety.UNSAFE
+    edits = [replace_call(source, call, node), *(leftover or ()), *_sessions(site, child)]
+    shown = _shown(keywords)
+    imports: tuple[Import, ...] = (wanted,)
+    title = f"call `{name}({child.key or '…'}, {shown})`, which stops and reaps the tree"
+    return Fix(title, safety, tuple(edits), imports, constants)
+
+
+def _limit_by_keyword(node: cst.Call, method: str) -> cst.Call:
+    """A positional limit as a keyword."""
+    place = 1 if method == "communicate" else 0
+    positional = [a for a in node.args if a.keyword is None and not a.star]
+    if len(positional) <= place:
+        return node
+    equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+    args = [
+        a.with_changes(keyword=cst.Name("timeout"), equal=equal) if a is positional[place] else a for a in node.args
+    ]
+    return node.with_changes(args=args)
+
+
+def _sessions(site: Site, child: Child) -> Iterator[Edit]:
+    """`start_new_session=True` for the constructors in this function that say nothing about it."""
+    for start in child.starts:
+        inside = site.call.lineno <= start.call.lineno <= (site.call.end_lineno or 0) and not child.key
+        if (
+            start.function is site.function
+            and not start.spread
+            and not inside
+            and leads_group(start) is False
+            and start.argument("start_new_session").absent
+            and start.name == "subprocess.Popen"
+        ):
+            node = rewritten(parse_call(site.module.source, start.call), add=[("start_new_session", "True")])
+            yield replace_call(site.module.source, start.call, node)
+
+
+# --- what a handler did to the child ---------------------------------------------------------------------------
+
+
+def _leftovers(site: Site, child: Child, method: str) -> list[Edit] | None:
+    """Edits that take out what would fail once the child is gone; None where that is not plain.
+
+    `communicate` on closed pipes is a ValueError, `killpg` of a reaped child a ProcessLookupError.
+    """
+    names = Names(frozenset({child.key}) if child.key else frozenset(), frozenset({f"{child.key}.pid"}))
+    bodies = [h.body for h in _handlers(site)]
+    removable = [s for body in bodies for s in body if _stops(s, names)]
+    for call in site.scope.calls:
+        if (call.lineno, call.col_offset) <= (site.call.lineno, site.call.col_offset) or not names.mentions(call):
+            continue
+        if _harmless(call, site, names, method) or site.module.statement(call) in removable:
+            continue
+        return None
+    edits: list[Edit] = []
+    for body in bodies:
+        edits.extend(_removals(site, body, [s for s in body if s in removable]))
+    return edits
+
+
+def _handlers(site: Site) -> Iterator[ast.ExceptHandler]:
+    """The handlers that the expiry of the call reaches."""
+    inner: ast.AST = site.call
+    for node in site.ancestors():
+        if isinstance(node, ast.Try) and inner in node.body:
+            found = next((h for h in node.handlers if catches_expiry(h, site.module, site.scope)), None)
+            if found is not None:
+                yield found
+                return
+        inner = node
+
+
+def _stops(statement: ast.stmt, names: Names) -> bool:
+    """Whether a statement does nothing but end or reap the child."""
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=base, attr=attr)) as call):
+            if names.is_child(base):
+                return attr in ("kill", "terminate", "wait", "communicate", "send_signal")
+            return attr in ("killpg", "kill") and names.mentions(call) and dotted(base) == "os"
+    return False
+
+
+def _harmless(call: ast.Call, site: Site, names: Names, method: str) -> bool:
+    """Whether a call may follow the helper: it is skipped once the child is gone, or does nothing then."""
+    func = call.func
+    if isinstance(func, ast.Attribute) and names.is_child(func.value):
+        if func.attr != "communicate" or method == "wait":
+            return True
+    elif dotted(func) not in ("os.killpg", "os.kill", "os.getpgid"):
+        return not dotted(func).startswith(("os.", "psutil."))
+    inner: ast.AST = call
+    for node in site.module.ancestors(call):
+        if isinstance(node, ast.If) and inner in node.body and _only_alive(node.test, names):
+            return True
+        inner = node
+    return False
+
+
+def _only_alive(test: ast.expr, names: Names) -> bool:
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    return any(alive_test(part, names) is True for part in parts)
+
+
+def _removals(site: Site, body: list[ast.stmt], removable: list[ast.stmt]) -> Iterator[Edit]:
+    source = site.module.source
+    for statement in removable:
+        start, end = source.extent(statement)
+        line_start = source.line_starts[statement.lineno - 1]
+        last = statement.end_lineno or statement.lineno
+        line_end = source.line_starts[last] if last < len(source.line_starts) else len(source.text)
+        alone = not source.text[line_start:start].strip() and not source.text[end:line_end].strip()
+        keep = not alone or (len(removable) == len(body) and statement is removable[-1])
+        yield Edit(start, end, "pass") if keep else Edit(line_start, line_end, "")
