@@ -15,18 +15,25 @@ if TYPE_CHECKING:
     import urllib.request
     from typing import Any
 
+    import aiohttp
     import requests
 
     from ._budget import Budget
+    from ._httpx import AsyncDeadlineTransport, DeadlineTransport, HTTPXCancelled, HTTPXDeadlineExceeded
     from ._requests import DeadlineAdapter, HTTPCancelled, HTTPDeadlineExceeded
     from ._urllib import URLCancelled, URLDeadlineExceeded
 
 __all__ = [
+    "AsyncDeadlineTransport",
     "DeadlineAdapter",
+    "DeadlineTransport",
     "HTTPCancelled",
     "HTTPDeadlineExceeded",
+    "HTTPXCancelled",
+    "HTTPXDeadlineExceeded",
     "URLCancelled",
     "URLDeadlineExceeded",
+    "aiohttp_timeout",
     "delete",
     "get",
     "head",
@@ -40,6 +47,10 @@ __all__ = [
 ]
 
 _LAZY = {
+    "AsyncDeadlineTransport": "_httpx",
+    "DeadlineTransport": "_httpx",
+    "HTTPXCancelled": "_httpx",
+    "HTTPXDeadlineExceeded": "_httpx",
     "DeadlineAdapter": "_requests",
     "HTTPCancelled": "_requests",
     "HTTPDeadlineExceeded": "_requests",
@@ -180,6 +191,19 @@ def session(budget: Budget | None = None) -> requests.Session:
     from ._requests import session as make
 
     return make(budget)
+
+
+def aiohttp_timeout(budget: Budget | None = None, want: float | None = None) -> aiohttp.ClientTimeout:
+    """`aiohttp.ClientTimeout(total=…)` of what is left now, `want` seconds at most; for one request.
+
+    aiohttp's `total` covers connect, headers and body, and the request ends with its own TimeoutError. Put
+    `async with budget.scope():` around it for an error that names the layer, and for cancellation.
+    """
+    import aiohttp
+
+    from ._bound import Bound
+
+    return aiohttp.ClientTimeout(total=Bound("aiohttp", budget, want).seconds)
 
 
 def urlopen(
