@@ -120,7 +120,13 @@ def _calls_super(site: Site, name: str) -> bool:
 
 
 def sets_timeout(function: Scope) -> bool:
-    """Whether the body of a function puts a timeout of its own where its caller gave none."""
+    """Whether a function puts a timeout of its own where its caller gave none."""
+    default = function.default_of("timeout")
+    return (default is not None and _something(default)) or writes_timeout(function)
+
+
+def writes_timeout(function: Scope) -> bool:
+    """Whether the body of a function gives a timeout that is more than its caller's."""
     parameters = {p.arg for p in function.parameters()}
     return any(_is_default(node, parameters) for node in ast.walk(function.node))
 

@@ -44,7 +44,7 @@ def drops_timeout(site: Site) -> bool:
     """Whether the call hands on `**kwargs` in which there cannot be a timeout, since the function takes it apart."""
     function = site.function
     kwarg = _own_kwargs(function) if function is not None else None
-    if function is None or kwarg is None or not _takes_timeout(function) or _http_sessions.sets_timeout(function):
+    if function is None or kwarg is None or not _takes_timeout(function) or _http_sessions.writes_timeout(function):
         return False
     spreads = [k.value for k in site.call.keywords if k.arg is None]
     return len(spreads) == 1 and _spreads(site.call, kwarg)

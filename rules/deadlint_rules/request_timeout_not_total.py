@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator
 
 from deadlint.model import Level, Related
@@ -131,7 +130,7 @@ def _message(site: Site, timeout: Timeout, *, streamed: bool) -> str:
 def _other(site: Site, timeout: Timeout, form: Form) -> Iterator[Report]:
     if timeout.bound is Bound.UNKNOWN and site.argument("timeout", form.position).node is None:
         return
-    if form.library == "httpx" and _awaited_in_scope(site):
+    if site.name.startswith("httpx.AsyncClient") and _http.scoped(site):
         return
     fix = None
     if form.library == "urlopen":
@@ -144,9 +143,3 @@ def _other(site: Site, timeout: Timeout, form: Form) -> Iterator[Report]:
         level=Level.STRICT,
         fix=fix,
     )
-
-
-def _awaited_in_scope(site: Site) -> bool:
-    """Whether an asyncio scope bounds an awaited request as a whole."""
-    awaited = isinstance(site.module.walker.parents.get(site.call), ast.Await | ast.withitem)
-    return awaited and not site.name.startswith("httpx.Client") and _http.scoped(site)

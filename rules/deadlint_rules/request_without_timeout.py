@@ -240,9 +240,8 @@ def _disabled_where_made(site: Site, form: Form) -> bool:
 
 
 def _bounded_by_scope(site: Site) -> bool:
-    """Whether an asyncio scope around it bounds the whole of an awaited request."""
-    awaited = isinstance(site.module.walker.parents.get(site.call), ast.Await | ast.withitem)
-    return awaited and not site.name.startswith("httpx.Client") and _http.scoped(site)
+    """Whether an asyncio scope bounds the whole of an async request; it does nothing for a blocking one."""
+    return site.name.startswith(("httpx.AsyncClient", "aiohttp")) and _http.scoped(site)
 
 
 def _urlopen(site: Site, timeout: Timeout) -> Iterator[Report]:
