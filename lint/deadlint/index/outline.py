@@ -129,13 +129,10 @@ def _boundary(indent: int) -> re.Pattern[str]:
 
 def _function(text: str, line: int) -> ast.FunctionDef | ast.AsyncFunctionDef:
     """A function from its source, at its line. Raises `SyntaxError`."""
-    if text[0] in " \t":
-        tree = ast.parse("\n" * (line - 2) + "if 1:\n" + text)
-        block = tree.body[0]
-        assert isinstance(block, ast.If)
-        body = block.body
-    else:
-        body = ast.parse("\n" * (line - 1) + text).body
-    if len(body) != 1 or not isinstance(body[0], ast.FunctionDef | ast.AsyncFunctionDef):
-        raise SyntaxError("a body was cut wrongly")
-    return body[0]
+    body = ast.parse("\n" * (line - 2) + "if 1:\n" + text if text[0] in " \t" else "\n" * (line - 1) + text).body
+    match body:
+        case [ast.FunctionDef() | ast.AsyncFunctionDef() as function]:
+            return function
+        case [ast.If(body=[ast.FunctionDef() | ast.AsyncFunctionDef() as function])]:
+            return function
+    raise SyntaxError("a body was cut wrongly")
