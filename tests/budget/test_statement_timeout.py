@@ -8,15 +8,19 @@ import asyncio
 import os
 import pickle
 import signal
+import socket
+import subprocess
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from budget_witness import Cluster, eventually, need_module
+from budget_witness import Cluster, as_user, eventually, free_port, missing, need_module, need_program
 from deadlint_budget import Budget, Cancelled, DeadlineExceeded, statement_timeout
 from deadlint_budget._postgres import setting_ms
 
+Took = Callable[..., Any]
 SLOW = "SELECT pg_sleep(20)"
 SYNC = ["psycopg2", "psycopg", "sqlalchemy-psycopg2", "sqlalchemy-psycopg", "session"]
 ASYNC = ["psycopg-async", "asyncpg", "sqlalchemy-asyncpg", "async-session"]
@@ -70,7 +74,7 @@ def sync(request: pytest.FixtureRequest, cluster: Cluster) -> Any:
     made.close()
 
 
-def test_the_server_ends_the_statement(sync: Sync, cluster: Cluster, took: Callable[..., Any]) -> None:
+def test_the_server_ends_the_statement(sync: Sync, cluster: Cluster, took: Took) -> None:
     with took(0.29, 0.6), pytest.raises(DeadlineExceeded) as caught, statement_timeout(sync.conn, want=0.3):
         sync.run(f"{SLOW} /* server */")
     assert caught.value.how == "server"
@@ -157,7 +161,7 @@ def test_a_spent_budget_sends_nothing(sync: Sync) -> None:
         raise AssertionError("entered")
 
 
-def test_several_statements_share_the_limit(sync: Sync, took: Callable[..., Any]) -> None:
+def test_several_statements_share_the_limit(sync: Sync, took: Took) -> None:
     """Three of 0.4 s under 0.5 s run 1.2 s on the server's limit alone (measured)."""
     with took(0.5, 1.0), pytest.raises(DeadlineExceeded) as caught:
         with statement_timeout(sync.conn, want=0.5, margin=0.2):
@@ -166,7 +170,7 @@ def test_several_statements_share_the_limit(sync: Sync, took: Callable[..., Any]
     assert caught.value.how == "cancel"
 
 
-def test_cancelling_the_budget_cancels_the_statement(sync: Sync, cluster: Cluster, took: Callable[..., Any]) -> None:
+def test_cancelling_the_budget_cancels_the_statement(sync: Sync, cluster: Cluster, took: Took) -> None:
     budget = Budget.of(30, "flow")
     timer = threading.Timer(0.3, budget.cancel, ["enough"])
     timer.start()
@@ -176,7 +180,7 @@ def test_cancelling_the_budget_cancels_the_statement(sync: Sync, cluster: Cluste
     assert eventually(lambda: cluster.running("/* cancelled */") == 0)
 
 
-def test_a_frozen_backend_is_left(sync: Sync, took: Callable[..., Any]) -> None:
+def test_a_frozen_backend_is_left(sync: Sync, took: Took) -> None:
     pid = sync.run("SELECT pg_backend_pid()")
     try:
         with (
@@ -255,6 +259,149 @@ def test_a_cursor_and_a_stranger(cluster: Cluster) -> None:
         statement_timeout(object(), want=1)
 
 
+# --- what is deaf to the server's limit, and clients that die ----------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def postgis(cluster: Cluster) -> Cluster:
+    available = cluster.psql("SELECT count(*) FROM pg_available_extensions WHERE name = 'postgis'")
+    if available != "1":
+        missing("PostGIS", "apt-get install postgresql-15-postgis-3")
+    cluster.psql("CREATE EXTENSION IF NOT EXISTS postgis")
+    return cluster
+
+
+DEAF = """
+SELECT ST_HausdorffDistance(a, b, 0.00002) /* deaf */ FROM (SELECT
+  ST_Boundary(ST_Buffer(ST_Point(0, 0), 10, 2000)) AS a, ST_Boundary(ST_Buffer(ST_Point(1, 1), 10, 2000)) AS b) t
+"""
+
+
+@pytest.mark.parametrize("kind", ["psycopg2", "psycopg"])
+def test_a_function_that_is_deaf_to_cancel(kind: str, postgis: Cluster, took: Took) -> None:
+    """GEOS does not look for interrupts there: 30 s past a limit of 0.5 s (measured)."""
+    sync = Sync(kind, postgis)
+    with took(0.9, 1.6), pytest.raises(DeadlineExceeded, match="may still run") as caught:
+        with statement_timeout(sync.conn, want=0.5, margin=0.5):
+            sync.run(DEAF)
+    assert caught.value.how == "socket"
+    assert postgis.running("/* deaf */") >= 1  # as the message says
+    assert sync.conn.closed
+
+
+@pytest.mark.parametrize("kind", ["psycopg2", "psycopg"])
+def test_interrupted_in_postgis_words(kind: str, postgis: Cluster, took: Took) -> None:
+    """PostGIS turns some cancellations into XX000 of its own: our clock decides."""
+    sync = Sync(kind, postgis)
+    with took(0.2, 1.6), pytest.raises(DeadlineExceeded):
+        with statement_timeout(sync.conn, want=0.3, margin=1):
+            sync.run("SELECT ST_Area(ST_Union(ST_Buffer(ST_Point(i, i % 7), 3, 64))) FROM generate_series(1, 30000) i")
+    sync.close()
+
+
+@pytest.mark.parametrize("kind", ["psycopg2", "psycopg"])
+def test_a_copy_whose_writer_stalls(kind: str, cluster: Cluster) -> None:
+    """The server waits for the writer for ever, past statement_timeout (measured); here it is let go."""
+    sync = Sync(kind, cluster)
+    sync.run(f"CREATE TEMP TABLE stalled_{kind} (x text)")
+    command = f"COPY stalled_{kind} FROM STDIN"
+    let_go: list[bool] = []
+
+    def row() -> str:
+        if not let_go:
+            assert eventually(lambda: cluster.running(command) == 1)
+            let_go.append(eventually(lambda: cluster.running(command) == 0, 3))
+        return "" if len(let_go) == 2 else "row\n" * 100_000
+
+    class Rows:
+        def read(self, size: int = -1) -> str:
+            return row()[:size]
+
+    with pytest.raises(DeadlineExceeded), statement_timeout(sync.conn, want=0.3, margin=0.4):
+        with sync.conn.cursor() as cur:
+            if kind == "psycopg2":
+                cur.copy_expert(command, Rows())
+            else:
+                with cur.copy(command) as copy:
+                    copy.write("row\n" * 100_000)
+                    copy.write(row())
+    assert let_go == [True]
+
+
+KILLED = """
+import sys
+import {driver}
+from deadlint_budget import statement_timeout
+conn = {driver}.connect(sys.argv[1])
+with statement_timeout(conn, want={want}, check_interval={interval}):
+    conn.cursor().execute("SELECT pg_sleep(30) /* orphan */")
+"""
+
+
+@pytest.mark.parametrize("driver", ["psycopg2", "psycopg"])
+@pytest.mark.parametrize(("want", "interval"), [(60, 0.3), (1.5, None)])
+def test_a_killed_client_leaves_no_backend(driver: str, want: float, interval: float | None, cluster: Cluster) -> None:
+    """Without either of the two the query goes on (measured)."""
+    need_module(driver)
+    code = KILLED.format(driver=driver, want=want, interval=interval)
+    client = subprocess.Popen([sys.executable, "-c", code, cluster.dsn], stderr=subprocess.DEVNULL)
+    assert eventually(lambda: cluster.running("/* orphan */") == 1, 5)
+    client.kill()
+    client.wait()
+    assert eventually(lambda: cluster.running("/* orphan */") == 0, 2.5)
+
+
+# --- pgbouncer ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pooled(cluster: Cluster) -> Iterator[Cluster]:
+    """The cluster behind a pgbouncer in transaction mode, with a single connection to it."""
+    program = need_program("pgbouncer", "pgbouncer")
+    port = free_port()
+    settings = cluster.folder / "pgbouncer.ini"
+    (cluster.folder / "users").write_text('"deadlint" ""\n')
+    settings.write_text(
+        f"[databases]\npostgres = host=127.0.0.1 port={cluster.port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n"
+        f"listen_port = {port}\nauth_type = any\nauth_file = {cluster.folder / 'users'}\npool_mode = transaction\n"
+        f"default_pool_size = 1\nunix_socket_dir =\n"
+    )
+    settings.write_text(settings.read_text().replace("postgres = host", "postgres = user=deadlint host"))
+    for path in (settings, cluster.folder / "users"):
+        path.chmod(0o644)
+    process = subprocess.Popen(as_user([program, "-q", settings]), stderr=subprocess.DEVNULL)
+    behind = Cluster(cluster.folder, port)
+    assert eventually(lambda: _answers(port), 5), "pgbouncer did not start"
+    yield behind
+    process.kill()
+    process.wait()
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as sock:
+        return sock.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.mark.parametrize("kind", ["psycopg2", "psycopg", "sqlalchemy-psycopg"])
+def test_behind_pgbouncer(kind: str, pooled: Cluster, cluster: Cluster, took: Took) -> None:
+    first, second = Sync(kind, pooled), Sync(kind, pooled)
+    with statement_timeout(first.conn, want=5):
+        assert seconds(first.run("SHOW statement_timeout")) == 5
+    first.rollback()
+    # The one server connection goes to the next client: nothing leaks to it.
+    assert second.run("SHOW statement_timeout") == "0"
+    assert second.run("SHOW client_connection_check_interval") == "0"
+    second.rollback()
+    with took(0.29, 0.7), pytest.raises(DeadlineExceeded) as caught, statement_timeout(first.conn, want=0.3):
+        first.run(f"{SLOW} /* pooled {kind} */")
+    assert caught.value.how == "server"
+    assert cluster.running(f"/* pooled {kind} */") == 0
+    first.rollback()
+    second.rollback()
+    for each in (first, second):
+        each.close()
+
+
 # --- asynchronous ------------------------------------------------------------------------------------------
 
 
@@ -299,7 +446,7 @@ class Async:
 
 
 @pytest.mark.parametrize("kind", ASYNC)
-def test_async(kind: str, cluster: Cluster, took: Callable[..., Any]) -> None:
+def test_async(kind: str, cluster: Cluster, took: Took) -> None:
     async def main() -> None:
         conn = await Async(kind).open(cluster)
         async with statement_timeout(conn.conn, want=5):
@@ -319,7 +466,7 @@ def test_async(kind: str, cluster: Cluster, took: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize("kind", ASYNC)
-def test_async_cancelled_budget(kind: str, cluster: Cluster, took: Callable[..., Any]) -> None:
+def test_async_cancelled_budget(kind: str, cluster: Cluster, took: Took) -> None:
     async def main() -> None:
         conn = await Async(kind).open(cluster)
         budget = Budget.of(30, "flow")
@@ -334,7 +481,7 @@ def test_async_cancelled_budget(kind: str, cluster: Cluster, took: Callable[...,
 
 
 @pytest.mark.parametrize("kind", ASYNC)
-def test_async_several_statements(kind: str, cluster: Cluster, took: Callable[..., Any]) -> None:
+def test_async_several_statements(kind: str, cluster: Cluster, took: Took) -> None:
     async def main() -> None:
         conn = await Async(kind).open(cluster)
         with took(0.5, 1.1), pytest.raises(DeadlineExceeded) as caught:
@@ -348,7 +495,7 @@ def test_async_several_statements(kind: str, cluster: Cluster, took: Callable[..
 
 
 @pytest.mark.parametrize("kind", ASYNC)
-def test_async_frozen_backend(kind: str, cluster: Cluster, took: Callable[..., Any]) -> None:
+def test_async_frozen_backend(kind: str, cluster: Cluster, took: Took) -> None:
     async def main() -> None:
         conn = await Async(kind).open(cluster)
         pid = await conn.run("SELECT pg_backend_pid()")
