@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from deadlint.rule import Rule
 
 
 class Screen:
-    """The words of a set of rules. A rule's group holds if all of its words are in the file."""
+    """The words of a set of rules. A rule wants a file that holds every word of one of its groups.
+
+    All words are searched for in one pass (Aho–Corasick): word by word the search took as long as everything after it.
+    """
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        groups = {tuple(word.encode() for word in group) for rule in rules for group in rule.words}
-        # The rarer word of a group first would be better still; a group is short, so the order costs little.
-        self._groups = tuple(sorted(groups))
+        import ahocorasick_rs  # noqa: PLC0415 - a warm run screens nothing
+
+        self._rules: Sequence[Rule] = tuple(rules)
+        words = sorted({word for rule in self._rules for group in rule.words for word in group})
+        number = {word: i for i, word in enumerate(words)}
+        self._groups = [[frozenset(number[word] for word in group) for group in rule.words] for rule in self._rules]
+        self._words = ahocorasick_rs.BytesAhoCorasick([word.encode() for word in words]) if words else None
 
     def wants(self, data: bytes) -> bool:
         """Whether some rule could find something in a file of these bytes."""
-        return any(all(word in data for word in group) for group in self._groups)
+        return any(self._wanting(data))
+
+    def interested(self, data: bytes) -> tuple[Rule, ...]:
+        """The rules that could find something in a file of these bytes."""
+        return tuple(rule for rule, wants in zip(self._rules, self._wanting(data), strict=True) if wants)
+
+    def _wanting(self, data: bytes) -> list[bool]:
+        if self._words is None:
+            return [False] * len(self._rules)
+        found = {match[0] for match in self._words.find_matches_as_indexes(data, overlapping=True)}
+        return [any(group <= found for group in groups) for groups in self._groups]
