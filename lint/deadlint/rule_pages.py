@@ -1,6 +1,6 @@
 """The pages of the rules, made from their docstrings: `python -m deadlint.rule_pages docs/rules`.
 
-What a page says of levels and fixes is not claimed but observed: it is what the rule does on its cases.
+What a page says of levels and fixes is not claimed but observed: what the rule does on its cases and its example.
 """
 
 from __future__ import annotations
@@ -136,12 +136,15 @@ def findings_in(path: str, code: str) -> list[Finding]:
     return suppress(source, check_source(source, Settings(), all_rules()), names, names)
 
 
-def cases(directory: Path) -> list[Finding]:
-    """What the rules find in the cases under a directory."""
+def evidence(directory: Path) -> dict[str, Observed]:
+    """What the rules report in the cases under a directory, and each in its own example."""
     found: list[Finding] = []
     for path in sorted(directory.rglob("*.py")):
         found += findings_in(path.name, path.read_bytes().decode("utf-8"))
-    return found
+    for rule in all_rules():
+        example = findings_in(f"{rule.code}.py", code_under(rule, "Example"))
+        found += [finding for finding in example if finding.code == rule.code]
+    return observe(found)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -150,7 +153,7 @@ def main(arguments: Sequence[str]) -> int:
         print(f"usage: python -m deadlint.rule_pages PAGES [CASES, else {CASES}]", file=sys.stderr)
         return 2
     target, source = Path(arguments[0]), Path(*arguments[1:] or (CASES,))
-    made = pages(all_rules(), observe(cases(source)))
+    made = pages(all_rules(), evidence(source))
     target.mkdir(parents=True, exist_ok=True)
     for stale in {path.name for path in target.glob("*.md")} - set(made):
         (target / stale).unlink()

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from deadlint.model import Edit, Finding, Fix, Level, Related, Safety
 from deadlint.result import RunResult
-from made_by_hand import FLOWS, TILES, finding, locate, result_of
+
+from tests.lint.report.made_by_hand import FLOWS, TILES, finding, locate, result_of
 
 
 @pytest.fixture(autouse=True)

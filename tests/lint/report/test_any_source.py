@@ -12,8 +12,9 @@ from deadlint.report.printable import printable
 from deadlint.result import RunResult
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_by_hand import result_of, shown
 from rich.cells import cell_len
+
+from tests.lint.report.made_by_hand import result_of, shown
 
 SOURCES = st.text(st.one_of(st.sampled_from("ab \t\n\r\x0c日é́…│[]\x1b\u202e\ud800"), st.characters()), max_size=300)
 LONG = st.tuples(SOURCES, st.integers(1, 60)).map(lambda pair: pair[0] * pair[1])

@@ -13,7 +13,8 @@ import pytest
 from deadlint.model import Constant, FileProblem, Finding, Import, Safety, Suppression
 from deadlint.report import PLAIN, Options
 from deadlint.result import Change, RunResult, Step
-from made_by_hand import FLOWS, finding, locate, result_of, shown
+
+from tests.lint.report.made_by_hand import FLOWS, finding, locate, result_of, shown
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "findings.schema.json").read_text(encoding="utf-8"))
 

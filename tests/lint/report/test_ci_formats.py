@@ -14,7 +14,8 @@ import pytest
 from deadlint.model import Edit, FileProblem, Finding, Fix, Import, Safety, Suppression
 from deadlint.report import Options
 from deadlint.result import RunResult
-from made_by_hand import FLOWS, finding, locate, result_of, shown
+
+from tests.lint.report.made_by_hand import FLOWS, finding, locate, result_of, shown
 
 QUIET = Options(quiet=True)
 BROKEN = RunResult(problems=(FileProblem("gone.py", "no such file, or a broken link"),))

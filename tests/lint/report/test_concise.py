@@ -11,7 +11,8 @@ from deadlint.errors import UserError
 from deadlint.model import Finding
 from deadlint.report import FORMATS, Options, printer
 from deadlint.result import RunResult
-from made_by_hand import FLOWS, finding, locate, result_of, shown
+
+from tests.lint.report.made_by_hand import FLOWS, finding, locate, result_of, shown
 
 LINE = re.compile(r".+:\d+:\d+: DL\d{3} .+")
 

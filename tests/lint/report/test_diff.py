@@ -12,7 +12,8 @@ from deadlint.report import printer
 from deadlint.result import Change, RunResult
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_by_hand import shown
+
+from tests.lint.report.made_by_hand import shown
 
 
 def diff_bytes(*changes: Change) -> bytes:

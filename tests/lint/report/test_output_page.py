@@ -7,7 +7,8 @@ from pathlib import Path
 
 from deadlint.model import Finding
 from deadlint.report import FORMATS, Options
-from made_by_hand import FLOWS, TILES, result_of, shown
+
+from tests.lint.report.made_by_hand import FLOWS, TILES, result_of, shown
 
 PAGE = (Path(__file__).parents[3] / "docs" / "output.md").read_text(encoding="utf-8")
 

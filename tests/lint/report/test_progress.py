@@ -6,7 +6,8 @@ import io
 
 import pytest
 from deadlint.report.progress import progress
-from made_by_hand import Terminal
+
+from tests.lint.report.made_by_hand import Terminal
 
 
 def test_it_shows_how_far_a_long_run_is(monkeypatch: pytest.MonkeyPatch) -> None:

