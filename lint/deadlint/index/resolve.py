@@ -447,13 +447,26 @@ class Resolver:
         """The values of a dotted name in an annotation, which may stand for something defined later."""
         match node:
             case ast.Name(id=name):
-                home = self.scope_binding(name, scope)
-                return union(*(self._bound(name, b, home) for b in home.bindings[name])) if home else ()
+                return self._annotating(name, node, scope)
             case ast.Attribute(value=base, attr=attr):
                 return union(
                     *(self.attribute(value, attr) for value in self._annotation_name(base, scope))
                 )  # fmt: skip
         return ()
+
+    def _annotating(self, name: str, node: ast.Name, scope: Scope) -> Values:
+        """What a name in an annotation stands for; in `session: session = field()` that is the outer one."""
+        home = self.scope_binding(name, scope)
+        if home is None or node in self._effort.busy:
+            return ()
+        bindings = [b for b in home.bindings[name] if b.annotation is not node]
+        if not bindings:
+            return self._annotating(name, node, home.parent) if home.parent is not None else ()
+        self._effort.busy.add(node)
+        try:
+            return union(*(self._bound(name, b, home) for b in bindings))
+        finally:
+            self._effort.busy.discard(node)
 
     @staticmethod
     def _instances(values: Values) -> Values:

@@ -53,3 +53,20 @@ def test_a_declared_field_is_what_its_annotation_says(field: str) -> None:
         f"class C:\n    session: requests.Session = {field}\n    def f(self):\n        use(self.session)\n"
     )
     assert Result("requests.Session") in values_of(text)
+
+
+def test_a_field_that_is_named_like_its_type_is_of_that_type() -> None:
+    text = (
+        "import dataclasses\nfrom requests import Session as session\n"
+        "class C:\n    session: session = dataclasses.field()\n    def f(self):\n        use(self.session)\n"
+    )
+    assert Result("requests.Session") in values_of(text)
+
+
+def test_fields_that_name_each_other_as_types_come_to_an_end() -> None:
+    text = (
+        "import dataclasses\n"
+        "class C:\n    a: b = dataclasses.field()\n    b: a = dataclasses.field()\n"
+        "    def f(self):\n        use(self.a)\n"
+    )
+    assert values_of(text)
