@@ -457,7 +457,10 @@ class Resolver:
     def _annotating(self, name: str, node: ast.Name, scope: Scope) -> Values:
         """What a name in an annotation stands for; in `session: session = field()` that is the outer one."""
         home = self.scope_binding(name, scope)
-        if home is None or node in self._effort.busy:
+        if home is None:
+            return ()
+        if node in self._effort.busy:
+            self._effort.cuts += 1
             return ()
         bindings = [b for b in home.bindings[name] if b.annotation is not node]
         if not bindings:
