@@ -81,8 +81,9 @@ class RequestWithoutTimeout(Rule):
     calls = frozenset({*_FORMS, _RETRIEVE, _CONNECT, PROJECT})
     words = (
         *_http.REQUESTS_WORDS, *_http.URLLIB_WORDS, *_http.URLLIB3_WORDS, *_http.HTTPX_WORDS,
-        ("urllib", "urlretrieve"), ("aiohttp", "timeout"), ("HTTPConnection",), ("HTTPSConnection",),
-        ("socket", "create_connection"), ("socket", ".connect("),
+        ("urllib", "urlretrieve"), ("aiohttp", "ClientTimeout"), ("aiohttp", "ClientSession", "timeout"),
+        ("aiohttp.request", "timeout"), ("HTTPConnection",), ("HTTPSConnection",),
+        ("socket", "create_connection"), ("socket.socket", ".connect("), ("from socket import", ".connect("),
     )  # fmt: skip
 
     def check(self, site: Site) -> Iterable[Report]:
