@@ -430,7 +430,7 @@ class _Walk:
 
     def _waited(self, call: ast.Call, attr: str, states: States) -> Flow:
         if self._timed(call, attr):
-            ended = frozenset(replace(s, reaped=True) for s in states)
+            ended = frozenset(_known_dead(s) if s.kill is Kill.NONE else replace(s, reaped=True) for s in states)
             return Flow(normal=ended, expired=frozenset(self._late(s) for s in states if not s.reaped))
         return Flow(normal=frozenset(_waited_for(s, drained=attr == "communicate") for s in states))
 
@@ -594,6 +594,7 @@ def _exit_waits(state: State) -> State:
 
 
 def _known_dead(state: State) -> State:
+    """The state in which the child is found to have ended by itself: nothing is owed to it then."""
     return state if state.reaped else replace(state, reaped=True, kill=Kill.GROUP)
 
 

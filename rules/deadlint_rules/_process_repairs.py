@@ -26,8 +26,18 @@ def bounds(site: Site, limit: str | None) -> tuple[list[tuple[str, str]], tuple[
         return [*given, ("want", limit)], ()
     if given:
         return given, ()
+    constant = _constant(site)
+    return [("want", constant.name)], (constant,)
+
+
+def _constant(site: Site) -> Constant:
+    """The constant that bounds a process: the configured one, or one of its own below a tighter limit around."""
     name, value = site.module.settings.constants.process
-    return [("want", name)], (Constant(name, value),)
+    outer = min((a.limit.seconds for a in site.around if a.limit.seconds), default=None)
+    if outer is None or site.function is None or float(value) < outer:
+        return Constant(name, value)
+    # A fifth of the outer limit is left for the end of the work: a limit no shorter than it would never fire.
+    return Constant(f"{site.function.name.strip('_').upper()}_{name}", f"{outer * 0.8:g}")
 
 
 def _shown(keywords: Sequence[tuple[str, str]]) -> str:

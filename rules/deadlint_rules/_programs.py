@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from deadlint.index.resolve import Resolver
-from deadlint.index.values import Const, External, Member, Result, Sequence, Template, Value, Values
+from deadlint.index.values import UNKNOWN, Const, External, Member, Result, Sequence, Template, Value, Values
 from deadlint.settings import Settings
 
 HOLE = "\0"  # stands for what is unknown in a word
@@ -81,8 +81,20 @@ class Commands:
 def commands(values: Values, resolver: Resolver, settings: Settings, *, shell: bool) -> Commands:
     """What a call starts whose `args` may be `values`."""
     reader = _Reader(resolver, settings)
-    found = [reader.command(value, shell=shell) for value in values]
+    found = [reader.command(each, shell=shell) for value in values for each in _alternatives(value)]
     return Commands(tuple(dict.fromkeys(found)) or (UNKNOWN_COMMAND,), settings)
+
+
+def _alternatives(value: Value) -> Iterator[Value]:
+    """A command line once for each program that its first word may be."""
+    match value:
+        case Sequence(items=(first, *rest), open=is_open) if len(first) > 1:
+            texts = any(isinstance(v, Result) and v.name == "builtins.str" for v in first)
+            for program in first:
+                if not (texts and program == UNKNOWN):  # `str(…)` is unknown besides
+                    yield Sequence(((program,), *rest), is_open)
+        case _:
+            yield value
 
 
 @dataclass(frozen=True, slots=True)

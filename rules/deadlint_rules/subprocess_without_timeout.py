@@ -158,7 +158,8 @@ def _started_through(site: Site, function: Scope, call: ast.Call, scope: Scope) 
     first = site.call.args[0] if site.call.args else None
     settings, resolver = site.module.settings, site.module.resolver
     if isinstance(first, ast.Name):
-        argument = resolver.argument_for(Function(function), first.id, call)
+        called = [v for v in resolver.evaluate(call.func, scope) if isinstance(v, Function) and v.scope is function]
+        argument = resolver.argument_for(called[0] if called else Function(function), first.id, call)
         if argument is not None:
             return commands(resolver.evaluate(argument, scope), resolver, settings, shell=False)
     return commands_of(site)
@@ -175,10 +176,27 @@ def _in_the_foreground(site: Site, started: Commands) -> bool:
         return True
     for node in site.ancestors():
         match node:
-            case ast.Call(func=func) if dotted(func) in ("sys.exit", "os._exit", "exit", "SystemExit"):
+            case ast.Call() if _is_exit(node):
                 return True
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                return _exits_with(name, node, site)
             case ast.stmt():
                 return False
+    return False
+
+
+def _is_exit(call: ast.Call) -> bool:
+    return dotted(call.func) in ("sys.exit", "os._exit", "exit", "SystemExit")
+
+
+def _exits_with(name: str, statement: ast.stmt, site: Site) -> bool:
+    """Whether the next statement ends this process with the child's code."""
+    above = site.module.walker.parents.get(statement, site.function.node if site.function else site.module.tree)
+    for body in (getattr(above, field, None) for field in ("body", "orelse", "finalbody")):
+        if isinstance(body, list) and statement in body[:-1]:
+            match body[body.index(statement) + 1]:
+                case ast.Expr(value=ast.Call(args=[ast.Name(id=code)]) as call):
+                    return code == name and _is_exit(call)
     return False
 
 
