@@ -11,6 +11,7 @@ from deadlint.index.values import Const
 from deadlint.site import Site
 from deadlint_rules import _postgres, _sql
 from deadlint_rules._postgres import text_of
+from deadlint_rules._sessions import imports
 
 _ROLES: WeakKeyDictionary[Module, bool] = WeakKeyDictionary()
 
@@ -67,5 +68,4 @@ def _by_environment(module: Module) -> bool:
 
 def is_migration_environment(module: Module) -> bool:
     """Whether the file is Alembic's `env.py`, or drives it: a migration may take the time that it takes."""
-    imports = (b.target for bindings in module.scope.bindings.values() for b in bindings if b.kind == "import")
-    return any(target == "alembic" or target.startswith("alembic.") for target in imports)
+    return imports(module, "alembic")

@@ -289,9 +289,9 @@ _NO_LIMIT = Judged(Verdict.NONE)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Autocommit:
-    """A place that switches autocommit on or off; `value` is None where that is not known."""
+    """A place that switches autocommit of what `owner` made on or off; `value` is None where that is not known."""
 
-    calls: frozenset[ast.Call]
+    owner: ast.Call | None
     scope: Scope
     position: tuple[int, int]
     value: bool | None
@@ -363,10 +363,13 @@ class Sessions:
         for site in self._module.sites:
             value = _switched(site)
             if value is not None:
-                calls = frozenset(r.call for r in chain_of(site.target.receiver, self._resolver) if r.call)
+                chain = chain_of(site.target.receiver, self._resolver)
+                # An engine's options are those of a new engine, a connection's are its own.
+                copied = site.target.name.endswith("Engine.execution_options")
+                owner = site.call if copied else chain[0].call if chain else None
                 scope = site.scope.enclosing_function() or site.scope.module
                 position = (site.call.lineno, site.call.col_offset)
-                found.append(_Autocommit(calls, scope, position, value if isinstance(value, bool) else None))
+                found.append(_Autocommit(owner, scope, position, value if isinstance(value, bool) else None))
         return found
 
     def _assigned(self) -> Iterator[_Autocommit]:
@@ -380,16 +383,17 @@ class Sessions:
                         values = self._resolver.evaluate(owner, scope)
                     case _:
                         continue
-                calls = frozenset(r.call for v in values for r in chain_of(v, self._resolver) if r.call)
                 state = self._resolver.evaluate(binding.value, scope) if binding.value is not None else (UNKNOWN,)
                 where = scope.enclosing_function() or scope.module
-                yield _Autocommit(calls, where, binding.position, _isolation(state))
+                for value in values:
+                    for made in chain_of(value, self._resolver)[:1]:
+                        yield _Autocommit(made.call, where, binding.position, _isolation(state))
 
     def autocommit(self, use: Use) -> bool | None:
         """Whether each statement is a transaction of its own where `use` stands; None where that is not known."""
         if use.type in _ASYNCPG:
             return True
-        marks = [m for m in self._autocommits if m.calls & use.calls]
+        marks = [m for m in self._autocommits if m.owner in use.calls]
         here = [m for m in marks if m.scope is use.scope and m.position < use.position]
         if here:
             return here[-1].value
@@ -752,11 +756,17 @@ def _binds_on_server(use: Use) -> bool:
 
 def _refused_by_engine(setting: _sql.Setting, use: Use) -> tuple[_sql.Setting, str, bool] | None:
     driver, sure = engine_driver(use)
-    if driver in _postgres.CLIENT_SIDE or (not driver and "psycopg2" in use.site.module.source.text):
+    if driver in _postgres.CLIENT_SIDE or (not driver and imports(use.site.module, "psycopg2")):
         return None
     if not driver and use.type.startswith("sqlalchemy.ext.asyncio."):
         return setting, "its async drivers", True
     return setting, driver or "psycopg, the default driver since SQLAlchemy 2.1", sure
+
+
+def imports(module: Module, package: str) -> bool:
+    """Whether the top level of a file imports something of `package`."""
+    targets = (b.target for bindings in module.scope.bindings.values() for b in bindings if b.kind == "import")
+    return any(target.partition(".")[0] == package for target in targets)
 
 
 def engine_driver(use: Use) -> tuple[str, bool]:

@@ -150,11 +150,14 @@ def _level(site: Site, uses: list[Use]) -> Level:
     texts = [text for use in uses for text in use.texts if use.works]
     statements = [use for use in uses if use.kind == "statement" and use.works]
     maintains = bool(texts) and all(use.texts and all(map(_sql.maintains, use.texts)) for use in statements)
-    # A connection that waits for notifications runs no statement that could hang.
-    listens = _postgres.maker(site).driver == "asyncpg" and not statements and ".add_listener(" in site.module.source.text
-    if listens:
-        return Level.STRICT
-    return Level.STRICT if unreadable or maintains else Level.DEFAULT
+    return Level.STRICT if unreadable or maintains or _listens(site, statements) else Level.DEFAULT
+
+
+def _listens(site: Site, statements: list[Use]) -> bool:
+    """Whether a connection waits for notifications, so that there is no statement that could hang."""
+    if statements or _postgres.maker(site) != MAKERS["asyncpg.connect"]:
+        return False
+    return any(t.name == "asyncpg.Connection.add_listener" for other in site.module.sites for t in other.targets)
 
 
 def _message(site: Site, judged: Judged) -> str:
