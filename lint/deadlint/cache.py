@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import struct
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -17,8 +17,9 @@ from zlib import crc32
 from deadlint.cache_directory import SUFFIX, Temporary, prepare, read_regular, sweep
 from deadlint.environment import Environment, still_holds
 from deadlint.model import Level
-from deadlint.outcome import DIGEST_BYTES, Status
+from deadlint.outcome import DIGEST_BYTES
 from deadlint.settings import Settings
+from deadlint.surroundings import merged, numbers_of, settled, settled_pack, table
 
 _MAGIC = b"deadlint cache 1\n"
 _STATUS = struct.Struct("<qqQQ")
@@ -31,16 +32,12 @@ _MOST_SETTINGS = 100  # beyond that the old sections are given up with them
 
 
 class Entry(NamedTuple):
-    """What is known of one file: its status, its digest if it was hashed, its findings as `codec` writes."""
+    """What is known of one file."""
 
     status: bytes
-    digest: bytes
-    findings: bytes
-
-
-def packed(status: Status) -> bytes:
-    """A status as an entry holds it."""
-    return _STATUS.pack(*status)
+    digest: bytes  # `NO_DIGEST` where it was not hashed
+    findings: bytes  # as `codec` writes them; empty for none
+    depends: tuple[bytes, ...] = ()  # what the findings rest on, as `surroundings` packs it
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +49,23 @@ class Section:
     statuses: bytes
     digests: bytes
     findings: tuple[bytes, ...]  # empty where no file has any
+    places: tuple[bytes, ...]  # what the findings of any of them rest on
+    depends: tuple[bytes, ...]  # for each file its places, as numbers; empty where there are none
 
     @classmethod
     def of(cls, settings: str, entries: Mapping[str, Entry]) -> Section:
         """The section that holds `entries`, by name."""
         any_finding = any(entry.findings for entry in entries.values())
+        packs = [one for entry in entries.values() for one in entry.depends]
+        numbers = merged(packs)
         return cls(
             settings,
             "\0".join(entries),
             b"".join(entry.status for entry in entries.values()),
             b"".join(entry.digest for entry in entries.values()),
             tuple(entry.findings for entry in entries.values()) if any_finding else (),
+            table(packs, numbers),
+            tuple(_numbers(numbers_of(entry.depends, numbers)) for entry in entries.values()) if packs else (),
         )
 
     def is_of(self, names: Sequence[str], statuses: Sequence[bytes]) -> bool:
@@ -70,12 +73,16 @@ class Section:
         return self.names == "\0".join(names) and self.statuses == b"".join(statuses)
 
     def entries(self) -> dict[str, Entry]:
-        """What is known of each file. Raises `ValueError` where the parts do not fit together."""
+        """What is known of each file. Raises `ValueError` or `IndexError` where the parts do not fit."""
         names = self.names.split("\0")
         statuses = _slices(self.statuses, _STATUS.size, len(names))
         digests = _slices(self.digests, DIGEST_BYTES, len(names))
         findings = self.findings or (b"",) * len(names)
-        return dict(zip(names, map(Entry, statuses, digests, findings), strict=True))
+        depends = [
+            tuple(self.places[number] for (number,) in _LENGTH.iter_unpack(numbers))
+            for numbers in self.depends or (b"",) * len(names)
+        ]
+        return dict(zip(names, map(Entry, statuses, digests, findings, depends), strict=True))
 
 
 @dataclass(slots=True)
@@ -128,10 +135,7 @@ class Cache:
         reader.piece()  # the directory
         settings = self._settings[reader.number()]
         names, statuses, digests = reader.text(), reader.piece(), reader.piece()
-        findings = []
-        while not reader.at_end:
-            findings.append(reader.piece())
-        return Section(settings, names, statuses, digests, tuple(findings))
+        return Section(settings, names, statuses, digests, reader.pieces(), reader.pieces(), reader.pieces())
 
     def save(self, environment: Environment, sections: Mapping[str, Section]) -> None:
         """Write what is known now: `sections`, and of other directories what was known before.
@@ -151,21 +155,15 @@ class Cache:
         except (OSError, ValueError):
             return
 
-    def _content(
-        self, environment: Environment, sections: Mapping[str, Section], racy_ns: int
-    ) -> Iterator[bytes]:
+    def _content(self, environment: Environment, sections: Mapping[str, Section], racy_ns: int) -> Iterator[bytes]:
         if environment != self.environment or len(self._settings) > _MOST_SETTINGS:
             self._raw, self._settings = {}, []
         settings = {text: number for number, text in enumerate(self._settings)}
-        raw = {
-            folder: data
-            for folder, data in self._raw.items()
-            if folder not in sections and os.path.isdir(folder)
-        }
+        raw = {folder: data for folder, data in self._raw.items() if folder not in sections and os.path.isdir(folder)}
         for folder, section in sections.items():
             number = settings.setdefault(section.settings, len(settings))
             raw[folder] = _encode(folder, number, section, racy_ns)
-        body = [_piece(_bytes(environment.describe())), _LENGTH.pack(len(settings))]
+        body = [_piece(_bytes(environment.description)), _LENGTH.pack(len(settings))]
         body += [_piece(_bytes(text)) for text in settings]
         body += [_piece(data) for data in raw.values()]
         joined = b"".join(body)
@@ -180,23 +178,21 @@ def settings_key(settings: Settings) -> str:
 
 
 def _encode(folder: str, settings: int, section: Section, racy_ns: int) -> bytes:
-    statuses = (
-        section.statuses[at : at + _STATUS.size] for at in range(0, len(section.statuses), _STATUS.size)
-    )
+    statuses = (section.statuses[at : at + _STATUS.size] for at in range(0, len(section.statuses), _STATUS.size))
     parts = [
         _piece(_bytes(folder)),
         _LENGTH.pack(settings),
         _piece(_bytes(section.names)),
-        _piece(b"".join(_settled(status, racy_ns) for status in statuses)),
+        _piece(b"".join(settled(status, racy_ns) for status in statuses)),
         _piece(section.digests),
     ]
-    return b"".join([*parts, *map(_piece, section.findings)])
+    for pieces in (section.findings, [settled_pack(one, racy_ns) for one in section.places], section.depends):
+        parts += [_LENGTH.pack(len(pieces)), *map(_piece, pieces)]
+    return b"".join(parts)
 
 
-def _settled(status: bytes, racy_ns: int) -> bytes:
-    """A status that can be relied on: one that no file has, where the file may change again unseen."""
-    modified, changed, size, inode = _STATUS.unpack(status)
-    return status if max(modified, changed) < racy_ns else _STATUS.pack(-1, -1, size, inode)
+def _numbers(numbers: Iterable[int]) -> bytes:
+    return b"".join(map(_LENGTH.pack, numbers))
 
 
 def _slices(data: bytes, size: int, count: int) -> list[bytes]:
@@ -229,12 +225,19 @@ class _Reader:
         self._at += length
         return piece
 
+    def pieces(self) -> tuple[bytes, ...]:
+        return tuple(self.piece() for _ in range(self.number()))
+
     def text(self) -> str:
-        return self.piece().decode("utf-8", "surrogateescape")
+        return _text(self.piece())
 
 
 def _piece(data: bytes) -> bytes:
     return _LENGTH.pack(len(data)) + data
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
 
 
 def _bytes(text: str) -> bytes:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -26,16 +26,18 @@ class Environment:
 
     rules: tuple[tuple[str, str], ...]  # code and name of each
     sources: tuple[str, ...]  # directories of packages, or files of modules
+    description: str = ""  # the text that changes when what findings depend on does
 
     @classmethod
     def of(cls, rules: Sequence[Rule]) -> Environment:
         """The environment that has just been loaded."""
         modules = {type(rule).__module__ for rule in rules} | {"deadlint"}
         places = {_place(sys.modules[module.partition(".")[0]]) for module in modules}
-        return cls(tuple((rule.code, rule.name) for rule in rules), tuple(sorted(places)))
+        here = cls(tuple((rule.code, rule.name) for rule in rules), tuple(sorted(places)))
+        return replace(here, description=here.describe())
 
     def describe(self) -> str:
-        """The text that changes when what findings depend on does."""
+        """The description, as it is now."""
         lines = [
             f"python\t{sys.version.split()[0]} {sys.implementation.cache_tag}",
             f"deadlint\t{__version__}",
@@ -57,7 +59,7 @@ def still_holds(description: str) -> Environment | None:
             rules.append((first, second))
         elif kind == "source":
             sources.append(second)
-    environment = Environment(tuple(rules), tuple(sources))
+    environment = Environment(tuple(rules), tuple(sources), description)
     return environment if environment.describe() == description else None
 
 

@@ -6,13 +6,13 @@ import os
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 from time import perf_counter
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from deadlint.model import Finding, Level
-from deadlint.outcome import DIGEST_BYTES, Order, Outcome, Target, is_shown, status_of
+from deadlint.outcome import Order, Outcome, Target, is_shown, status_of
 from deadlint.patterns import Patterns
+from deadlint.place import digest_of
 from deadlint.result import Change
 from deadlint.rule import Rule, matches, selected
 from deadlint.screen import Screen
@@ -20,6 +20,9 @@ from deadlint.settings import Settings
 from deadlint.source import SourceFile, UnreadableSource
 from deadlint.suppress import suppress
 from deadlint.write import CannotWrite, Snapshot, replace_file
+
+if TYPE_CHECKING:
+    from deadlint.project import Project
 
 _Result = TypeVar("_Result")
 
@@ -60,7 +63,7 @@ class Judge:
             return Outcome(problem="holds NUL bytes, so it is no Python source; exclude it")
         if not self._timed("screen", lambda: plan.screen.wants(data)):
             return Outcome(status=status)
-        digest = self._timed("hash", lambda: _digest(data)) if self.order.with_digest else None
+        digest = self._timed("hash", lambda: digest_of(data)) if self.order.with_digest else None
         if digest is not None and digest == target.digest and not self.order.fix:
             return Outcome(known=True, status=status, digest=digest)
         return self._check(target, before, plan, Outcome(status=status, digest=digest))
@@ -75,11 +78,9 @@ class Judge:
                 return self._fix(source, target, before, plan, replace(outcome, findings=findings))
         except (UnreadableSource, CannotCheck) as error:
             return Outcome(problem=str(error))
-        return replace(outcome, findings=findings)
+        return replace(outcome, findings=findings, depends=plan.project.depends_on(target.path))
 
-    def _fix(
-        self, source: SourceFile, target: Target, before: Snapshot, plan: _Plan, outcome: Outcome
-    ) -> Outcome:
+    def _fix(self, source: SourceFile, target: Target, before: Snapshot, plan: _Plan, outcome: Outcome) -> Outcome:
         """`outcome` after the fixes that are asked for; as it is where there are none."""
         from deadlint.fix import FixError, choose, fix_file  # noqa: PLC0415 - only where files are fixed
 
@@ -88,9 +89,8 @@ class Judge:
             found = self._findings(source, target, plan)
             return [one for one in found if not one.suppressed and is_shown(one, shown)]
 
-        if not choose(
-            [one for one in outcome.findings if is_shown(one, target.settings.level)], self.order.fix
-        ):
+        outcome = replace(outcome, depends=plan.project.depends_on(target.path))
+        if not choose([one for one in outcome.findings if is_shown(one, target.settings.level)], self.order.fix):
             return outcome
         try:
             result = self._timed("fix", lambda: fix_file(source, visible, self.order.fix))
@@ -104,9 +104,10 @@ class Judge:
         return Outcome(
             findings=self._findings(result.source, target, plan),
             status=status_of(os.stat(target.path)) if self.order.write else None,
-            digest=_digest(after) if self.order.write else None,
+            digest=digest_of(after) if self.order.write else None,
             fixed=result.applied,
             change=Change(target.shown, source.text, result.source.text),
+            depends=plan.project.depends_on(target.path),
         )
 
     def _findings(self, source: SourceFile, target: Target, plan: _Plan) -> tuple[Finding, ...]:
@@ -115,7 +116,7 @@ class Judge:
 
         active = plan.active(target.path)
         names = [(rule.code, rule.name) for rule in active]
-        found = self._timed("check", lambda: check_source(source, target.settings, active, with_fixes=True))
+        found = self._timed("check", lambda: check_source(source, target.settings, active, project=plan.project))
         codes = {code for code, _ in names}
         found = [one for one in found if one.code in codes]
         found = self._timed("suppress", lambda: suppress(source, found, plan.known, names))
@@ -149,6 +150,7 @@ class _Plan:
     tests: Patterns
     ignores: tuple[tuple[Patterns, tuple[str, ...]], ...]
     _active: dict[tuple[str, ...], tuple[Rule, ...]] = field(default_factory=dict)
+    _project: Project | None = None
 
     @classmethod
     def of(cls, settings: Settings, rules: Sequence[Rule]) -> _Plan:
@@ -160,10 +162,17 @@ class _Plan:
             tuple((rule.code, rule.name) for rule in rules),
             Screen(chosen),
             Patterns(settings.root, settings.tests),
-            tuple(
-                (Patterns(settings.root, [pattern]), codes) for pattern, codes in settings.per_file_ignores
-            ),
+            tuple((Patterns(settings.root, [pattern]), codes) for pattern, codes in settings.per_file_ignores),
         )
+
+    @property
+    def project(self) -> Project:
+        """The modules that the files import from each other."""
+        if self._project is None:
+            from deadlint.project import Project  # noqa: PLC0415 - few files come this far
+
+            self._project = Project(self.settings)
+        return self._project
 
     def active(self, path: str) -> tuple[Rule, ...]:
         """The rules for one file: those chosen, but for what its path ignores."""
@@ -173,10 +182,6 @@ class _Plan:
                 rule for rule in self.rules if not any(matches(rule.code, rule.name, one) for one in ignored)
             )
         return self._active[ignored]
-
-
-def _digest(data: bytes) -> bytes:
-    return blake2b(data, digest_size=DIGEST_BYTES).digest()
 
 
 def _unwritten(path: str, data: bytes) -> Snapshot:

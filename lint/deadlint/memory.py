@@ -5,12 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from deadlint.cache import NO_DIGEST, Cache, Entry, Section, packed, settings_key
+from deadlint.cache import NO_DIGEST, Cache, Entry, Section, settings_key
 from deadlint.discover import Folder
+from deadlint.environment import Environment
 from deadlint.model import Finding
 from deadlint.outcome import Outcome, Target, status_of
 from deadlint.settings import Settings
+from deadlint.surroundings import Surroundings, pack, packed_status
+
+if TYPE_CHECKING:
+    from deadlint.rule import Rule
 
 # Whether what is known of a file is enough, given its findings: not where they are to be fixed.
 Suffices = Callable[[tuple[Finding, ...]], bool]
@@ -23,6 +29,8 @@ class Memory:
     cache: Cache | None
     _changed: dict[str, _Folder] = field(default_factory=dict)
     _keys: dict[int, tuple[Settings, str]] = field(default_factory=dict)
+    _surroundings: Surroundings = field(default_factory=Surroundings)
+    _environment: Environment | None = None
 
     @property
     def active(self) -> bool:
@@ -46,10 +54,17 @@ class Memory:
             self._changed[folder.path] = _Folder(folder, self._key(folder.settings))
             return [], [_target(folder, name) for name in folder.names]
         statuses = [_status(folder.path, name) for name in folder.names]
-        same = section.is_of(folder.names, statuses)
+        same = section.is_of(folder.names, statuses) and all(
+            self._surroundings.now(one) == one for one in section.places
+        )
         if same and not section.findings:
             return [], []
         return self._recall(folder, section, statuses, suffices, same=same)
+
+    def _depends_now(self, entry: Entry) -> Entry | None:
+        """The entry with its places as they are now; None where one has changed."""
+        places = [now for place in entry.depends if (now := self._surroundings.now(place)) is not None]
+        return entry._replace(depends=tuple(places)) if len(places) == len(entry.depends) else None
 
     def _recall(
         self, folder: Folder, section: Section, statuses: Sequence[bytes], suffices: Suffices, *, same: bool
@@ -57,13 +72,13 @@ class Memory:
         """The same, file by file."""
         try:
             entries = section.entries()
-        except ValueError:
+        except (ValueError, IndexError):
             entries = {}
         findings: list[Finding] = []
         targets: list[Target] = []
         state = _Folder(folder, section.settings, {} if folder.whole else dict(entries))
         for name, status in zip(folder.names, statuses, strict=True):
-            known = _known(folder, name, entries.get(name))
+            known = _known(folder, name, self._depends_now(entries[name]) if name in entries else None)
             if known is None:
                 targets.append(_target(folder, name))
             elif known.entry.status != status or not suffices(known.findings):
@@ -85,21 +100,23 @@ class Memory:
             if outcome.problem is not None or outcome.status is None:
                 state.entries.pop(target.name, None)
             elif outcome.known and known is not None:
-                state.entries[target.name] = known.entry._replace(status=packed(outcome.status))
+                state.entries[target.name] = known.entry._replace(status=packed_status(outcome.status))
             else:
                 state.entries[target.name] = _entry(outcome)
         return findings
 
+    def begin(self, rules: Sequence[Rule]) -> None:
+        """Note under which rules files are judged from here on."""
+        if self.cache is not None:
+            self._environment = Environment.of(rules)
+
     def save(self) -> None:
-        """Write what has changed, if anything has."""
+        """Write what has changed, if anything has; not if an installation has changed meanwhile."""
         if self.cache is None or not self._changed:
             return
-        environment = self.cache.environment
-        if environment is None:
-            from deadlint.environment import Environment  # noqa: PLC0415 - the rules are loaded by now
-            from deadlint.rule import all_rules  # noqa: PLC0415
-
-            environment = Environment.of(all_rules())
+        environment = self._environment or self.cache.environment
+        if environment is None or environment.describe() != environment.description:
+            return
         sections = {path: state.section() for path, state in self._changed.items()}
         self.cache.save(environment, sections)
 
@@ -158,13 +175,13 @@ def _entry(outcome: Outcome) -> Entry:
         from deadlint.codec import encode  # noqa: PLC0415 - a clean tree needs no JSON
 
         findings = encode(outcome.findings)
-    return Entry(packed(outcome.status), outcome.digest or NO_DIGEST, findings)
+    return Entry(packed_status(outcome.status), outcome.digest or NO_DIGEST, findings, pack(outcome.depends))
 
 
 def _status(folder: str, name: str) -> bytes:
     """The status of a file now; empty, which none has, where it cannot be had."""
     try:
-        return packed(status_of(os.stat(f"{folder}/{name}")))
+        return packed_status(status_of(os.stat(f"{folder}/{name}")))
     except OSError:
         return b""
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from deadlint.model import Finding, Level, Safety
 from deadlint.result import Change
 from deadlint.settings import Settings
+
+if TYPE_CHECKING:
+    from deadlint.place import Place
 
 DIGEST_BYTES = 16
 
@@ -51,6 +54,7 @@ class Outcome:
     digest: bytes | None = None  # None where the screen left the file out: it is read as fast as hashed
     fixed: tuple[Finding, ...] = ()
     change: Change | None = None
+    depends: tuple[Place, ...] = ()  # what the findings rest on beside the file itself
 
 
 def is_shown(finding: Finding, level: Level) -> bool:

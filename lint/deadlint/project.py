@@ -6,11 +6,11 @@ import os.path
 from collections import OrderedDict
 from collections.abc import Iterator
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deadlint.index.resolve import Effort
 from deadlint.index.values import Values, union
+from deadlint.place import Kind, Place
 from deadlint.settings import Settings
 from deadlint.source import SourceFile, UnreadableSource
 
@@ -25,13 +25,28 @@ _LARGEST = 1_000_000
 
 
 class Project:
-    """What the imports of a file lead to. `read` holds the paths that were parsed since it was last emptied."""
+    """What the imports of a file lead to."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._modules: OrderedDict[str, Module | None] = OrderedDict()
         self.effort = Effort()
-        self.read: set[str] = set()
+        self._asked: dict[str, set[str]] = {}  # by importer, where it looked, whether or not anything was there
+        self._places: dict[str, Place] = {}  # what has been read
+
+    def depends_on(self, path: str) -> tuple[Place, ...]:
+        """What the findings of the file at `path` rest on elsewhere: files, and the absence of files.
+
+        Complete only after the file was checked.
+        """
+        found: set[str] = set()
+        stack = [os.path.abspath(path)]
+        while stack:
+            new = self._asked.get(stack.pop(), set()) - found
+            found |= new
+            stack += new
+        found.discard(os.path.abspath(path))
+        return tuple(self._places.get(place) or Place(place, Kind.at(place)) for place in sorted(found))
 
     def elsewhere(self, target: str, importer: str) -> Values:
         """What the dotted name `target` stands for, as the file `importer` sees it.
@@ -41,7 +56,8 @@ class Project:
         key = ("elsewhere", target, importer)
         if not target or target.startswith(".") or key in self.effort.busy:
             return ()
-        path, rest = locate(target, package_root(importer), self._settings.root)
+        path, rest, looked_at = locate(target, package_root(importer), self._settings.root)
+        self._asked.setdefault(os.path.abspath(importer), set()).update(looked_at)
         if path is None or not rest or _same(path, importer):
             return ()
         module = self._module(path, shown=path if os.path.isabs(importer) else os.path.relpath(path))
@@ -54,7 +70,6 @@ class Project:
             self.effort.busy.discard(key)
 
     def _module(self, path: str, shown: str) -> Module | None:
-        self.read.add(path)
         if path in self._modules:
             self._modules.move_to_end(path)
             return self._modules[path]
@@ -68,10 +83,16 @@ class Project:
         from deadlint.index.module import Module  # noqa: PLC0415 - modules ask their project in turn
 
         try:
-            if os.path.getsize(path) > _LARGEST:
+            self._places[path], data = Place.read(path)
+        except OSError:
+            # Not what `Kind.at` says of it: once it can be read, what rests on it is to be found anew.
+            self._places[path] = Place(path, Kind.NOTHING)
+            return None
+        try:
+            if len(data) > _LARGEST:
                 return None
-            return Module(SourceFile.decode(shown, Path(path).read_bytes()), self._settings, self)
-        except (OSError, UnreadableSource, SyntaxError, ValueError, RecursionError, MemoryError):
+            return Module(SourceFile.decode(shown, data), self._settings, self)
+        except (UnreadableSource, SyntaxError, ValueError, RecursionError, MemoryError):
             # The file's own check says what is wrong with it.
             return None
 
@@ -113,22 +134,25 @@ def package_of(path: str) -> str:
 
 
 @lru_cache(maxsize=65536)
-def locate(name: str, root: str, project: str) -> tuple[str | None, tuple[str, ...]]:
-    """The file that defines a dotted name, and the rest of the name within it.
+def locate(name: str, root: str, project: str) -> tuple[str | None, tuple[str, ...], tuple[str, ...]]:
+    """The file that defines a dotted name, the rest of the name within it, and every path looked at.
 
     Looked for where the importing file's package stands, then in the project's root and its `src`.
     """
     parts = name.split(".")
+    looked_at: list[str] = []
     for start in _starts(root, project):
+        looked_at += (os.path.join(start, f"{parts[0]}.py"), os.path.join(start, parts[0]))
         # The common case, a name of an installed library, is answered by its first part alone.
         if not (_is_file(os.path.join(start, f"{parts[0]}.py")) or _is_directory(os.path.join(start, parts[0]))):
             continue
         for length in range(len(parts), 0, -1):
             base = os.path.join(start, *parts[:length])
             for candidate in (f"{base}.py", os.path.join(base, "__init__.py")):
+                looked_at.append(candidate)
                 if _is_file(candidate):
-                    return candidate, tuple(parts[length:])
-    return None, ()
+                    return candidate, tuple(parts[length:]), tuple(looked_at)
+    return None, (), tuple(looked_at)
 
 
 def _starts(root: str, project: str) -> Iterator[str]:

@@ -62,9 +62,11 @@ def run(request: Request, progress: Progress = no_progress) -> RunResult:
     with steps.time("recall", files):
         targets = _recall(found.folders, request, memory, collected)
     if targets:
-        from deadlint.work import judged  # noqa: PLC0415 - a warm run judges nothing
+        from deadlint.work import installed_rules, judged  # noqa: PLC0415 - a warm run judges nothing
 
-        for target, outcome in judged(targets, request.order, request.processes, steps, progress):
+        rules = installed_rules()
+        memory.begin(rules)
+        for target, outcome in judged(targets, request.order, rules, request.processes, steps, progress):
             collected.add(target, outcome, memory.settle(target, outcome))
     if request.write or not request.fix:  # what is only shown is not on disk
         with steps.time("remember", len(targets)):
@@ -131,9 +133,7 @@ def _configurations(request: Request, memory: Memory) -> Configurations:
     )
 
 
-def _recall(
-    folders: Sequence[Folder], request: Request, memory: Memory, collected: Collected
-) -> list[Target]:
+def _recall(folders: Sequence[Folder], request: Request, memory: Memory, collected: Collected) -> list[Target]:
     """Collect what is known already; the files that are to be judged."""
     targets: list[Target] = []
     for folder in folders:

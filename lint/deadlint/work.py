@@ -24,9 +24,7 @@ def installed_rules() -> Sequence[Rule]:
     """The rules. Raises `UserError` where not even those of the engine are found."""
     rules = all_rules()
     if not rules:
-        raise UserError(
-            "no rules are found: deadlint is not installed; install it with `pip install deadlint`"
-        )
+        raise UserError("no rules are found: deadlint is not installed; install it with `pip install deadlint`")
     return rules
 
 
@@ -41,17 +39,17 @@ def judged_text(target: Target, data: bytes, order: Order, rules: Sequence[Rule]
 def judged(
     targets: Sequence[Target],
     order: Order,
+    rules: Sequence[Rule],
     processes: int | None,
     steps: Steps,
     progress: Callable[[int, int], None],
 ) -> Iterator[tuple[Target, Outcome]]:
     """Each target with its outcome, in any order."""
-    rules = installed_rules()
     workers = processes or _processors()
     if workers == 1 or len(targets) <= WORTH_A_POOL:
         results = _alone(targets, order, rules, steps)
     else:
-        results = _together(targets, order, rules, steps, workers)
+        results = _together(targets, order, steps, workers)
     for done, result in enumerate(results, 1):
         yield result
         progress(done, len(targets))
@@ -71,9 +69,7 @@ def _alone(
     steps.add(judge.seconds, judge.files)
 
 
-def _together(
-    targets: Sequence[Target], order: Order, rules: Sequence[Rule], steps: Steps, workers: int
-) -> Iterator[tuple[Target, Outcome]]:
+def _together(targets: Sequence[Target], order: Order, steps: Steps, workers: int) -> Iterator[tuple[Target, Outcome]]:
     from deadlint.pool import Died, in_processes  # noqa: PLC0415 - small runs stay in one process
 
     chunk = max(1, min(MOST_AT_ONCE, len(targets) // (workers * 4)))
