@@ -463,7 +463,7 @@ class _Walk:
     def _given_away(self, call: ast.Call, last: str, state: State) -> State:
         """The child handed to a function that is not in sight."""
         names = {t.name for t in self.paths.module.targets(call)}
-        if names & RUNS or names & {"os.system", "subprocess.Popen"}:
+        if names & RUNS or names & {"os.system", "subprocess.Popen", "deadlint_budget.run"}:
             return replace(state, kill=Kill.GROUP)  # `taskkill /T /PID …`, `pkill -P …`
         if last == "children" or any(n.startswith("psutil.") for n in names):
             return state if last != "children" else replace(state, kill=Kill.GROUP)

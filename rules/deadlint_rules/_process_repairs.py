@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
 import libcst as cst
@@ -12,7 +13,8 @@ from deadlint.region import parse_call, replace_call, rewritten
 from deadlint.site import Site
 
 from deadlint_rules._kill_paths import Names, alive_test, catches_expiry
-from deadlint_rules._processes import Child, leads_group
+from deadlint_rules._processes import Child, leads_group, meaningful_bound
+from deadlint_rules._swallowing import swallower
 
 
 def bounds(site: Site, limit: str | None) -> tuple[list[tuple[str, str]], tuple[Constant, ...]]:
@@ -26,8 +28,24 @@ def bounds(site: Site, limit: str | None) -> tuple[list[tuple[str, str]], tuple[
         return [*given, ("want", limit)], ()
     if given:
         return given, ()
+    parameter = limit_parameter(site)
+    if parameter is not None:
+        return [("want", parameter)], ()
     constant = _constant(site)
     return [("want", constant.name)], (constant,)
+
+
+_SECONDS = re.compile(r"timeout(_s|_secs?|_seconds)?")
+
+
+def limit_parameter(site: Site) -> str | None:
+    """A parameter of the function that is a number of seconds for what it does."""
+    function = site.function
+    for parameter in function.parameters() if function is not None else ():
+        kind = ast.unparse(parameter.annotation) if parameter.annotation is not None else "float"
+        if _SECONDS.fullmatch(parameter.arg) and set(re.findall(r"\w+", kind)) <= {"int", "float", "None", "Optional"}:
+            return parameter.arg if meaningful_bound(site) == f"the parameter `{parameter.arg}`" else None
+    return None
 
 
 def _constant(site: Site) -> Constant:
@@ -57,7 +75,9 @@ def to_run(site: Site, limit: str | None) -> Fix | None:
     if kind == "check_call":
         node = rewritten(node, add=[("check", "True")])
     suffix = ".returncode" if kind in ("call", "check_call") and site.value_used else ""
-    safety = Safety.DISPLAY if site.spread else Safety.UNSAFE
+    # A limit whose expiry a handler swallows would only hide the fault.
+    hidden = site.spread or (limit is None and swallower(site) is not None)
+    safety = Safety.DISPLAY if hidden else Safety.UNSAFE
     shown = _shown(keywords)
     edit = replace_call(site.module.source, call, node, suffix)
     return Fix(f"call `{name}(…, {shown})`, which stops the whole tree", safety, (edit,), (wanted,), constants)
@@ -79,7 +99,8 @@ def to_shell_run(site: Site) -> Fix | None:
     node = rewritten(
         parse_call(site.module.source, call), function=name, add=[("shell", "True"), *keywords]
     )  # fmt: skip
-    safety = Safety.DISPLAY if site.value_used else Safety.UNSAFE
+    hidden = site.value_used or swallower(site) is not None
+    safety = Safety.DISPLAY if hidden else Safety.UNSAFE
     edit = replace_call(site.module.source, call, node, ".returncode" if site.value_used else "")
     shown = _shown(keywords)
     return Fix(f"call `{name}(…, shell=True, {shown})`", safety, (edit,), (wanted,), constants)

@@ -14,7 +14,7 @@ from deadlint.site import Report, Site
 from deadlint_rules._endless import Endless, children_in, is_reaping, pipe_reads, poll_loops
 from deadlint_rules._kill_paths import Names
 from deadlint_rules._process_owners import handed_over
-from deadlint_rules._process_repairs import to_run, to_shell_run, to_wait
+from deadlint_rules._process_repairs import limit_parameter, to_run, to_shell_run, to_wait
 from deadlint_rules._processes import (
     ASYNC,
     POPEN,
@@ -76,9 +76,11 @@ class SubprocessWithoutTimeout(Rule):
     ```
 
     ## Fix safety
-    Unsafe: there is a limit where there was none. A budget in scope is passed on, else the limit is a named constant.
+    Unsafe: there is a limit where there was none. A budget in scope is passed on, else a parameter `timeout`, else the
+    limit is a named constant, below a tighter limit around it a fifth shorter than that.
     The helper gives the child a session of its own and, for `run`, no standard input unless told otherwise. Only shown
-    where arguments come in a `**mapping`, and for `os.system` where its status is used, which is encoded otherwise.
+    where arguments come in a `**mapping`, where a handler would swallow the expiry, and for `os.system` where its
+    status is used, which is encoded otherwise.
     Poll loops, pipes, `os.popen` and asyncio's children are for a person to rewrite.
 
     ## Options
@@ -329,7 +331,8 @@ def _report(
     label = first.label if first.program or child is None or not child.key else child.name
     default = (started.long_running or bound is not None) and not cautious
     around = f", though {bound} is around it" if bound is not None else ""
-    helper = f"budget={site.budget}" if site.budget else f"want={site.module.settings.constants.process[0]}"
+    want = limit_parameter(site) or site.module.settings.constants.process[0]
+    helper = f"budget={site.budget}" if site.budget else f"want={want}"
     return site.report(
         f"nothing bounds {label}{around}: {how}",
         f"give it a limit that stops its whole tree: `deadlint_budget.run(…, {helper})`",
