@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from . import http as http
     from ._async import run_async
     from ._attempts import Attempt, Attempts
-    from ._gdal import run_gdal
+    from ._gdal import GdalCancelled, GdalDeadlineExceeded, gdal_forget, gdal_http_options, gdal_progress, run_gdal
+    from ._outputs import OutputError, atomic_output
     from ._popen import communicate, wait
     from ._postgres import statement_timeout
     from ._processes import CommandCancelled, CommandDeadlineExceeded, check_output, run
@@ -37,11 +38,18 @@ _LAZY = {
     "Attempts": "_attempts",
     "CommandCancelled": "_processes",
     "CommandDeadlineExceeded": "_processes",
+    "GdalCancelled": "_gdal",
+    "GdalDeadlineExceeded": "_gdal",
+    "OutputError": "_outputs",
     "Process": "_stream",
     "Units": "_units",
     "UnitsLeft": "_units",
+    "atomic_output": "_outputs",
     "check_output": "_processes",
     "communicate": "_popen",
+    "gdal_forget": "_gdal",
+    "gdal_http_options": "_gdal",
+    "gdal_progress": "_gdal",
     "process": "_stream",
     "run": "_processes",
     "run_async": "_async",
@@ -59,12 +67,19 @@ __all__ = [
     "CommandCancelled",
     "CommandDeadlineExceeded",
     "DeadlineExceeded",
+    "GdalCancelled",
+    "GdalDeadlineExceeded",
+    "OutputError",
     "Process",
     "Units",
     "UnitsLeft",
+    "atomic_output",
     "check_output",
     "communicate",
     "current_budget",
+    "gdal_forget",
+    "gdal_http_options",
+    "gdal_progress",
     "http",
     "process",
     "run",

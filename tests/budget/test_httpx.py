@@ -1,6 +1,6 @@
 """httpx transports and the aiohttp timeout, against servers that misbehave."""
 
-# ruff: noqa: PLC0415, PT012, SIM117 - optional libraries; a block under test is more than one line
+# ruff: noqa: PLC0415, SIM117 - optional libraries; a block under test is more than one line
 
 from __future__ import annotations
 
