@@ -91,7 +91,7 @@ class Project:
         try:
             if len(data) > _LARGEST:
                 return None
-            return Module(SourceFile.decode(shown, data), self._settings, self)
+            return Module(SourceFile.decode(shown, data), self._settings, self, asked_only=True)
         except (UnreadableSource, SyntaxError, ValueError, RecursionError, MemoryError):
             # The file's own check says what is wrong with it.
             return None

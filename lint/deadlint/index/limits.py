@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deadlint.model import Span
 from deadlint.index.values import Const, Result, Sequence, Values, number
+from deadlint.model import Span
 from deadlint.site import Argument, Site, Target
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def _first_text(site: Site) -> str:
 
 def decorator_sites(function: Scope, module: Module) -> Iterator[Site]:
     """The decorators of a function that impose a limit, as sites."""
-    node = function.node
+    node = function.definition
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return
     outer = function.parent or function

@@ -9,6 +9,7 @@ from functools import cached_property, partial
 
 from deadlint.graph import Entries, Graph
 from deadlint.index.budgets import Budgets
+from deadlint.index.outline import Outline, outline
 from deadlint.index.resolve import Resolver
 from deadlint.index.scopes import Scope, Walker, dotted
 from deadlint.index.values import Attached, Function, Partial, Values, union
@@ -20,7 +21,10 @@ from deadlint.source import SourceFile
 
 
 class Module:
-    """A file with what its rules may ask. Raises `SyntaxError` where `ast` cannot parse it."""
+    """A file with what its rules may ask. Raises `SyntaxError` where `ast` cannot parse it.
+
+    One that is only asked for its names (`asked_only`) is parsed as far as the answers need it.
+    """
 
     def __init__(
         self,
@@ -28,12 +32,15 @@ class Module:
         settings: Settings,
         project: Project | None = None,
         entries: Entries | None = None,
+        *,
+        asked_only: bool = False,
     ) -> None:
         self.source = source
         self.settings = settings
-        self.tree = ast.parse(source.text)
+        parsed = outline(source.text) if asked_only else Outline(ast.parse(source.text))
+        self.tree = parsed.tree
         self.walker = Walker()
-        self.scope = self.walker.module(self.tree, package_of(source.path) if project else "")
+        self.scope = self.walker.module(parsed, package_of(source.path) if project else "")
         self.scope.path = source.path
         self.resolver = Resolver(
             self.walker,

@@ -404,8 +404,8 @@ class Resolver:
                     return (Class(owner),)
                 case _:
                     return (Object(owner),)
-        assert isinstance(home.node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-        args = home.node.args
+        assert isinstance(home.definition, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        args = home.definition.args
         if binding.node is args.kwarg:
             return (Mapping(open=True),)
         if binding.node is args.vararg:
@@ -715,7 +715,7 @@ class Resolver:
             found = [self._bound(name, b, cls) for b in cls.bindings.get(name, ())]
             for method in cls.functions:
                 first = _first_parameter(method)
-                if first is None:
+                if first is None or not (method.walked or method.mentions(name)):
                     continue
                 self._walker.walk(method)
                 for binding, where in method.attributes.get((first, name), ()):
@@ -882,7 +882,7 @@ class Resolver:
         for keyword in node.keywords:
             if keyword.arg == name:
                 return keyword.value
-        definition = function.scope.node
+        definition = function.scope.definition
         if not isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             return None
         positional = [a.arg for a in (*definition.args.posonlyargs, *definition.args.args)]
@@ -914,10 +914,10 @@ def _first_parameter(function: Scope) -> str | None:
 
 def _decorators(function: Scope) -> set[str]:
     """The last names of a function's decorators."""
-    if not isinstance(function.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+    if not isinstance(function.definition, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return set()
     names = set()
-    for decorator in function.node.decorator_list:
+    for decorator in function.definition.decorator_list:
         target = decorator.func if isinstance(decorator, ast.Call) else decorator
         names.add(dotted(target).rpartition(".")[2])
     return names

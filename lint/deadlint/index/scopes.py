@@ -6,10 +6,13 @@ A function's body is walked only when something asks for it: most functions of m
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
+
+from deadlint.index.outline import Outline
 
 if TYPE_CHECKING:
     from deadlint.index.resolve import Resolver
@@ -73,7 +76,7 @@ class Scope:
     """A module, class, function or lambda. `bindings` and the rest are filled by `Walker` when first needed."""
 
     kind: Literal["module", "class", "function", "lambda"]
-    node: ast.AST
+    definition: ast.AST  # its node; of a function that nothing asked about yet, perhaps without its body
     parent: Scope | None
     name: str = ""
     bindings: dict[str, list[Binding]] = field(default_factory=lambda: defaultdict(list))
@@ -91,6 +94,23 @@ class Scope:
     outer_names: set[str] = field(default_factory=set)  # declared global or nonlocal
     resolver: Resolver | None = None  # of a module: who evaluates what stands in it
     path: str | None = None  # of a module: its file
+    outline: Outline | None = None  # of a function: what has its body, until that is asked for
+
+    @property
+    def node(self) -> ast.AST:
+        """The node, complete."""
+        if self.outline is not None and isinstance(self.definition, FunctionNode):
+            outline, self.outline = self.outline, None
+            with contextlib.suppress(SyntaxError):  # the file's own check says so
+                outline.complete(self.definition)
+        return self.definition
+
+    def mentions(self, word: str) -> bool:
+        """Whether `word` occurs in a function, as far as that is known without parsing it."""
+        if self.outline is None or not isinstance(self.definition, FunctionNode):
+            return True
+        text = self.outline.bodies.get(self.definition.lineno)
+        return text is None or word in text
 
     @property
     def qualified_name(self) -> str:
@@ -124,8 +144,8 @@ class Scope:
 
     def parameters(self) -> Iterator[ast.arg]:
         """All parameters in order, with `*args` and `**kwargs`."""
-        if isinstance(self.node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            args = self.node.args
+        if isinstance(self.definition, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            args = self.definition.args
             yield from args.posonlyargs
             yield from args.args
             if args.vararg:
@@ -136,9 +156,9 @@ class Scope:
 
     def default_of(self, name: str) -> ast.expr | None:
         """The default of a parameter, or None where it has none."""
-        if not isinstance(self.node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        if not isinstance(self.definition, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             return None
-        args = self.node.args
+        args = self.definition.args
         positional = [*args.posonlyargs, *args.args]
         for arg, default in zip(reversed(positional), reversed(args.defaults), strict=False):
             if arg.arg == name:
@@ -159,8 +179,10 @@ class Walker:
         default_factory=lambda: defaultdict(list)
     )
 
-    def module(self, tree: ast.Module, package: str = "") -> Scope:
+    def module(self, outline: Outline, package: str = "") -> Scope:
         """The scope of a module with its classes and functions, the latter not walked yet."""
+        tree = outline.tree
+        self._outline = None if outline.whole else outline
         scope = Scope("module", tree, None)
         self._package = package
         self.scope_of[tree] = scope
@@ -323,6 +345,8 @@ class Walker:
         for default in (*args.defaults, *(d for d in args.kw_defaults if d is not None)):
             self._expression(scope, default, block, node)
         inner = Scope("function", node, scope, node.name)
+        if self._outline is not None and node.lineno in self._outline.bodies:
+            inner.outline = self._outline
         self.scope_of[node] = inner
         scope.functions.append(inner)
         self._target_scope(scope, node.name).bindings[node.name].append(
