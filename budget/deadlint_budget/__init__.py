@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ._popen import communicate, wait
     from ._postgres import statement_timeout
     from ._processes import CommandCancelled, CommandDeadlineExceeded, check_output, run
+    from ._signals import cancel_on_signals
     from ._stream import Process, process
     from ._units import Units, UnitsLeft
 
@@ -45,6 +46,7 @@ _LAZY = {
     "Units": "_units",
     "UnitsLeft": "_units",
     "atomic_output": "_outputs",
+    "cancel_on_signals": "_signals",
     "check_output": "_processes",
     "communicate": "_popen",
     "gdal_forget": "_gdal",
@@ -74,6 +76,7 @@ __all__ = [
     "Units",
     "UnitsLeft",
     "atomic_output",
+    "cancel_on_signals",
     "check_output",
     "communicate",
     "current_budget",
