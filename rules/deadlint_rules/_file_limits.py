@@ -9,6 +9,7 @@ from deadlint.index.module import Module
 from deadlint.index.scopes import Scope
 from deadlint.index.values import Const
 from deadlint.site import Site
+
 from deadlint_rules import _postgres, _sql
 from deadlint_rules._postgres import text_of
 from deadlint_rules._sessions import imports
@@ -30,10 +31,14 @@ def _by_role(module: Module) -> bool:
     """`ALTER ROLE … SET statement_timeout` in a text of the file."""
     if module not in _ROLES:
         text = module.source.text.lower()
-        _ROLES[module] = _sql.STATEMENT in text and "alter" in text and any(
-            setting.role and setting.bounds
-            for node in ast.walk(module.tree)
-            for setting in _sql.settings(_literal(node))
+        _ROLES[module] = (
+            _sql.STATEMENT in text
+            and "alter" in text
+            and any(
+                setting.role and setting.bounds
+                for node in ast.walk(module.tree)
+                for setting in _sql.settings(_literal(node))
+            )
         )
     return _ROLES[module]
 

@@ -24,6 +24,7 @@ from deadlint.index.values import (
     Values,
 )
 from deadlint.site import Argument, Site
+
 from deadlint_rules import _sql
 
 Driver = Literal["psycopg", "psycopg2", "asyncpg", "sqlalchemy", "sqlalchemy-async", "pandas", "gdal"]
@@ -252,7 +253,9 @@ def _texts(values: Values, resolver: Resolver, scope: Scope) -> Iterator[str]:
                 yield text_of(value) or ""
             case Parameter(default=default):
                 yield from _texts(default, resolver, scope)
-            case Result(name="psycopg.conninfo.make_conninfo" | "psycopg2.extensions.make_dsn", call=ast.Call() as call):
+            case Result(
+                name="psycopg.conninfo.make_conninfo" | "psycopg2.extensions.make_dsn", call=ast.Call() as call
+            ):
                 where = value.scope or scope
                 yield from _made(call, resolver, where)
             case Result(name="sqlalchemy.URL.create" | "sqlalchemy.URL", call=ast.Call() as call):
@@ -354,9 +357,7 @@ def _url(value: Value, resolver: Resolver, scope: Scope) -> Url:
             where = value.scope or scope
             named = [k.value for k in call.keywords if k.arg == "drivername"]
             for node in (*call.args[:1], *named):
-                return read_url(
-                    tuple(_with_colon(v) for v in resolver.evaluate(node, where)), resolver, where
-                )
+                return read_url(tuple(_with_colon(v) for v in resolver.evaluate(node, where)), resolver, where)
         case Result(receiver=Result() as receiver) | Member(receiver=Result() as receiver):
             return _url(receiver, resolver, scope)  # `url.set(…)`, `url.render_as_string()`
     return UNREADABLE

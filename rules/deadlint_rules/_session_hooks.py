@@ -10,6 +10,7 @@ from typing import Literal
 from deadlint.index.scopes import Scope
 from deadlint.index.values import NONE, External, Function, Partial, Value
 from deadlint.site import Site
+
 from deadlint_rules import _sql
 from deadlint_rules._postgres import MAKERS
 from deadlint_rules._sessions import Judged, Verdict, chain_of, sql_texts

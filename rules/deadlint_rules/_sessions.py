@@ -29,6 +29,7 @@ from deadlint.index.values import (
     Values,
 )
 from deadlint.site import Site, Target
+
 from deadlint_rules import _postgres, _sql
 from deadlint_rules._postgres import MAKERS, text_of
 
@@ -52,7 +53,9 @@ _STATEMENTS = frozenset(
 # The calls that send a statement, by canonical name: where the rules on single statements look.
 EXECUTIONS = frozenset(f"{kind}.{method}" for kind in _TYPES for method in _STATEMENTS)
 # Words that a file has where one of them may set a limit.
-WORDS = tuple((name, library) for name in _sql.LIMITS for library in ("psycopg", "asyncpg", "sqlalchemy", "sqlmodel", "PG:"))
+WORDS = tuple(
+    (name, library) for name in _sql.LIMITS for library in ("psycopg", "asyncpg", "sqlalchemy", "sqlmodel", "PG:")
+)
 _HOLDERS = (*_TYPES, "psycopg2.connection")
 # What hands out its first argument, or `bind=`, again: a cursor on a connection, a session on an engine.
 _WRAPPING = frozenset(
@@ -165,7 +168,8 @@ def parameter_of(setting: _sql.Setting, use: Use, text: str) -> ast.expr | None:
     first = use.parameters[0]
     if mark.startswith("$"):
         index = int(mark[1:]) - 1
-        return use.parameters[index] if index < len(use.parameters) else None
+        given = use.parameters[: index + 1]
+        return given[index] if index < len(given) and not any(isinstance(g, ast.Starred) for g in given) else None
     if mark.startswith(("%(", ":")):
         key = mark[2:].rpartition(")")[0] if mark.startswith("%(") else mark[1:]
         return _entry(first, key)
@@ -413,7 +417,10 @@ class Sessions:
         match MAKERS[name]:
             case _postgres.Maker(driver="psycopg", holds="pool"):
                 argument = site.argument("kwargs")
-                states = [v.get("autocommit") or (Const(False),) if isinstance(v, Mapping) else (UNKNOWN,) for v in argument.values]
+                states = [
+                    v.get("autocommit") or (Const(False),) if isinstance(v, Mapping) else (UNKNOWN,)
+                    for v in argument.values
+                ]
                 return _isolation(states[0]) if states else False
             case _postgres.Maker(driver="psycopg"):
                 return _isolation(site.argument("autocommit").values or (Const(False),))
@@ -581,6 +588,7 @@ class _Walk:
         self._state: Literal["none", "local", "pending", "session"] = "none"
         self._set: Use | None = None
         self._block: ast.AST | None = None  # the transaction that a local limit ends with
+        self._how = Verdict.ENDED  # how the last limit was lost
         self._lost: Judged | None = None
 
     def step(self, use: Use) -> None:
@@ -597,7 +605,7 @@ class _Walk:
         for setting in limits:
             self._sets(setting, use, blocks)
         if not limits and use.works and self._state == "none" and self._set is not None and self._lost is None:
-            self._lost = Judged(Verdict.ENDED, self._set.site.call)
+            self._lost = Judged(self._how, self._set.site.call)
         for text in use.texts:
             if ended := _sql.ends(text):
                 self._end(commit=ended == "commit")
@@ -618,6 +626,7 @@ class _Walk:
         if self._state == "pending" and commit:
             self._state = "session"
         elif self._state in ("local", "pending"):
+            self._how = Verdict.ENDED if self._state == "local" else Verdict.UNDONE
             self._state = "none"
         self._block = None
 
@@ -659,7 +668,11 @@ def is_probe(site: Site) -> bool:
         case ast.Attribute(attr="close"):
             return True
         case ast.Assign(targets=[ast.Name(id=name)]) if site.function is not None:
-            loads = [n for n in ast.walk(site.function.node) if isinstance(n, ast.Name) and n.id == name and n.ctx.__class__ is ast.Load]
+            loads = [
+                n
+                for n in ast.walk(site.function.node)
+                if isinstance(n, ast.Name) and n.id == name and n.ctx.__class__ is ast.Load
+            ]
             parents = [site.module.walker.parents.get(n) for n in loads]
             return bool(loads) and all(isinstance(p, ast.Attribute) and p.attr == "close" for p in parents)
     return False
@@ -811,4 +824,3 @@ def faulty(use: Use) -> bool:
     if missing := outside(use):
         return missing.name in _sql.BOUNDING
     return zero(use) is not None
-

@@ -21,9 +21,7 @@ PLACEHOLDER = re.compile(r"%s|%b|%t|%\(\w+\)[sbt]|\$\d+|(?<![:\w]):[A-Za-z_]\w*|
 _NAMES = "|".join(LIMITS)
 _VALUE = rf"'(?:[^']|'')*'|{PLACEHOLDER.pattern}|[-+.\w{HOLE}]+"
 _SET = re.compile(rf"""SET\s+(?:(LOCAL|SESSION)\s+)?"?({_NAMES})"?\s*(?:=|\bTO\b)\s*({_VALUE})""", re.I)
-_CONFIG = re.compile(
-    rf"set_config\s*\(\s*'({_NAMES})'\s*,\s*({_VALUE})\s*(?:::\s*\w+\s*)?,\s*({_VALUE})\s*\)", re.I
-)
+_CONFIG = re.compile(rf"set_config\s*\(\s*'({_NAMES})'\s*,\s*({_VALUE})\s*(?:::\s*\w+\s*)?,\s*({_VALUE})\s*\)", re.I)
 _ROLE = re.compile(
     rf"""ALTER\s+(?:ROLE|USER|DATABASE|SYSTEM)\b.*?\bSET\s+"?({_NAMES})"?\s*(?:=|\bTO\b)\s*({_VALUE})""",
     re.I | re.S,
@@ -91,7 +89,9 @@ def settings(sql: str) -> Iterator[Setting]:
                 yield _setting(config[1], config[2], local=_local(config[3]), function=True)
 
 
-def _setting(name: str, value: str, *, local: bool | None = False, function: bool = False, role: bool = False) -> Setting:
+def _setting(
+    name: str, value: str, *, local: bool | None = False, function: bool = False, role: bool = False
+) -> Setting:
     placeholder = value if PLACEHOLDER.fullmatch(value) else None
     plain = value[1:-1].replace("''", "'") if value.startswith("'") else value
     return Setting(name.lower(), plain, placeholder, local, function, role)
@@ -106,7 +106,9 @@ def _local(text: str) -> bool | None:
 
 
 _UNITS = {"": 1.0, "us": 1e-3, "ms": 1.0, "s": 1e3, "min": 6e4, "h": 3.6e6, "d": 8.64e7}
-_DURATION = re.compile(r"\s*([-+]?(?:0[xX][0-9a-fA-F]+|\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?))\s*(us|ms|s|min|h|d|)\s*")
+_DURATION = re.compile(
+    r"\s*([-+]?(?:0[xX][0-9a-fA-F]+|\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?))\s*(us|ms|s|min|h|d|)\s*"
+)
 
 
 def milliseconds(value: str) -> float | None:
@@ -165,7 +167,9 @@ def maintains(sql: str) -> bool:
 
 def _is_frame(statement: str) -> bool:
     """Whether a statement only sets something or frames a transaction."""
-    return bool(_BEGIN.match(statement) or _END.match(statement) or re.match(r"(?:SET|RESET|SHOW|SAVEPOINT)\b", statement, re.I))
+    return bool(
+        _BEGIN.match(statement) or _END.match(statement) or re.match(r"(?:SET|RESET|SHOW|SAVEPOINT)\b", statement, re.I)
+    )
 
 
 def works(sql: str) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from deadlint import region
 from deadlint.model import Constant, Edit, Fix, Safety
 from deadlint.site import Site
+
 from deadlint_rules import _postgres, _sql
 from deadlint_rules._postgres import MAKERS
 from deadlint_rules._sessions import Use, parameter_of, sessions
@@ -251,7 +252,9 @@ def for_session(use: Use, setting: _sql.Setting) -> Fix | None:
 _VALUE = re.compile(r"(statement[_-]timeout(?:['\"]?\s*(?:=|%3D|\bTO\b|,)\s*))(['\"]?)([\w.+-]+)\2", re.I)
 
 
-def with_limit(site: Site, node: ast.expr | None, value: str, *, quoted: bool, safety: Safety = Safety.UNSAFE) -> Fix | None:
+def with_limit(
+    site: Site, node: ast.expr | None, value: str, *, quoted: bool, safety: Safety = Safety.UNSAFE
+) -> Fix | None:
     """A real limit in place of one that is 0: 1 ms for a fraction of it, else the named constant."""
     limit = _limit(site)
     fraction = (_sql.milliseconds(value) or 0) > 0
@@ -297,7 +300,7 @@ def _in_literal(
     if plain and limit is not None:
         text = text.replace("{", "{{").replace("}", "}}")
     value = "1ms" if limit is None else f"{{{limit.name}}}s"
-    quote = "'" if quoted and (plain or "\"" in raw[:2]) else ""
+    quote = "'" if quoted and (plain or '"' in raw[:2]) else ""
 
     def put(found: re.Match[str]) -> str:
         mark = found[2] or quote

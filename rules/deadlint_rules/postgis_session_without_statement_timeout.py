@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from deadlint.model import Level, Related
 from deadlint.rule import Rule
 from deadlint.site import Report, Site
+
 from deadlint_rules import _postgres, _sql, _statement_fixes
 from deadlint_rules._file_limits import is_migration_environment, set_in_file
 from deadlint_rules._postgres import MAKERS, Known
@@ -22,12 +23,13 @@ class PostgisSessionWithoutStatementTimeout(Rule):
     a PostgreSQL URL, and `PG:` datasets of GDAL, OGR, fiona and GeoPandas, on which no limit for statements is set.
     Each is reported once, where it is made.
 
-    These count as a limit: `options="-c statement_timeout=…"`, `server_settings`, asyncpg's `command_timeout`, the same
-    in a connection string or URL, PGOPTIONS set in the file, `ALTER ROLE … SET`; on the connection `SET LOCAL` or
-    `set_config(…, true)` in the transaction that is used, `SET` in autocommit or committed; an event of the engine, or
-    a hook of the pool, under the same conditions; `deadlint_budget.statement_timeout(conn, budget)`. A limit that is set
-    and does not last is reported with the reason: a `SET` that the first rollback undoes, a `SET LOCAL` that ends with
-    its transaction before the last statement, asyncpg's `init`, which the pool undoes.
+    These count as a limit: `options="-c statement_timeout=…"`, `server_settings`, asyncpg's `command_timeout`,
+    the same in a connection string or URL, PGOPTIONS set in the file, `ALTER ROLE … SET`; on the connection `SET
+    LOCAL` or `set_config(…, true)` in the transaction that is used, `SET` in autocommit or committed; an event of
+    the engine, or a hook of the pool, under the same conditions; `deadlint_budget.statement_timeout(conn,
+    budget)`. A limit that is set and does not last is reported with the reason: a `SET` that the first rollback
+    undoes, a `SET LOCAL` that ends with its transaction before the last statement, asyncpg's `init`, which the
+    pool undoes.
 
     `create_engine` of a URL that cannot be read is left to strict, and so is a session that only maintains or loads the
     database. Unknown `**kwargs`, `connect_args` and options are silent, other databases and Alembic's environments too.
@@ -194,15 +196,15 @@ def _shown(site: Site) -> str:
 def _remedy(site: Site, uses: list[Use]) -> str:
     match _postgres.maker(site):
         case _postgres.Maker(driver="asyncpg"):
-            words = "pass `server_settings={\"statement_timeout\": …}` or `command_timeout=…`"
+            words = 'pass `server_settings={"statement_timeout": …}` or `command_timeout=…`'
         case _postgres.Maker(holds="engine"):
-            words = "pass `connect_args={\"options\": \"-c statement_timeout=…\"}`"
+            words = 'pass `connect_args={"options": "-c statement_timeout=…"}`'
         case _postgres.Maker(holds="query"):
             words = "make an engine with a statement_timeout once, and pass that"
         case _postgres.Maker(holds="source"):
             words = "add `options='-c statement_timeout=…'` to the name, or set PGOPTIONS before it is opened"
         case _:
-            words = "pass `options=\"-c statement_timeout=…\"`, or bound each block by `statement_timeout(conn, budget)`"
+            words = 'pass `options="-c statement_timeout=…"`, or bound each block by `statement_timeout(conn, budget)`'
     deaf = list(dict.fromkeys(name for use in uses for text in use.texts for name in _sql.deaf(text)))
     if deaf:
         words += (

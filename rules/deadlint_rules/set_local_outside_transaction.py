@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from deadlint.rule import Rule
 from deadlint.site import Report, Site
+
 from deadlint_rules import _statement_fixes
 from deadlint_rules._sessions import EXECUTIONS, WORDS, outside, refused, sessions
 

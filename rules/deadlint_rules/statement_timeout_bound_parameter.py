@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from deadlint.model import Level
 from deadlint.rule import Rule
 from deadlint.site import Report, Site
+
 from deadlint_rules import _statement_fixes
 from deadlint_rules._sessions import EXECUTIONS, WORDS, refused, sessions
 
@@ -24,8 +25,8 @@ class StatementTimeoutBoundParameter(Rule):
     that is reported at strict only.
 
     ## Why it is bad
-    `SET` is no statement that PostgreSQL plans, and takes no parameters: measured, `SET LOCAL statement_timeout = %s` is
-    a syntax error with psycopg 3.3 and asyncpg 0.32. It fails each time; where an `except` hides that, what follows
+    `SET` is no statement that PostgreSQL plans, and takes no parameters: measured, `SET LOCAL statement_timeout = %s`
+    is a syntax error with psycopg 3.3 and asyncpg 0.32. It fails each time; where an `except` hides that, what follows
     runs without limit. The same line worked under psycopg2, so it often arrives with an upgrade.
 
     ## Example
@@ -51,10 +52,10 @@ class StatementTimeoutBoundParameter(Rule):
     ```
 
     ## Fix safety
-    Safe where the driver is known: the statement could only fail before. `set_config` takes a text, so the value is
-    wrapped in `str(…)`, or cast in the statement where it is out of sight. `LOCAL` becomes `true`; a plain `SET` becomes
-    `false` where that lasts (autocommit, or a commit after it), else `true`. Where the driver is not known the fix is
-    unsafe: under psycopg2 the statement worked, and now returns a row.
+    Safe where the driver is known: the statement could only fail before. `set_config` takes a text, so the value
+    is wrapped in `str(…)`, or cast in the statement where it is out of sight. `LOCAL` becomes `true`; a plain
+    `SET` becomes `false` where that lasts (autocommit, or a commit after it), else `true`. Where the driver is
+    not known the fix is unsafe: under psycopg2 the statement worked, and now returns a row.
 
     ## Options
     None.

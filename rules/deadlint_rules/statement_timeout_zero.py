@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from deadlint.model import Level, Safety
 from deadlint.rule import Rule
 from deadlint.site import Report, Site
+
 from deadlint_rules import _postgres, _sql, _statement_fixes
 from deadlint_rules._file_limits import is_migration_environment
 from deadlint_rules._postgres import MAKERS
@@ -28,13 +29,13 @@ class StatementTimeoutZero(Rule):
     Finds limits that PostgreSQL takes for 0: in `SET`, `set_config`, `options=`, `server_settings=`, connection strings
     and URLs, and in the hooks of engines and pools.
 
-    Lifting the limit on purpose is left to strict readers: before `VACUUM`, `ANALYZE`, `CREATE INDEX` and the like, in a
-    migration, and after a limit that was set before (where `RESET statement_timeout` says it better, and gives back
-    what the role or the server asks for).
+    Lifting the limit on purpose is left to strict readers: before `VACUUM`, `ANALYZE`, `CREATE INDEX` and the
+    like, in a migration, and after a limit that was set before (where `RESET statement_timeout` says it better,
+    and gives back what the role or the server asks for).
 
     ## Why it is bad
-    0 switches the limit off. Measured: `0.4`, `0.5`, `'400us'` and `'0.0004s'` become 0 as well, since PostgreSQL counts
-    whole milliseconds here; 0.6 becomes 1 ms. So a budget that is nearly spent turns into no limit.
+    0 switches the limit off. Measured: `0.4`, `0.5`, `'400us'` and `'0.0004s'` become 0 as well, since PostgreSQL
+    counts whole milliseconds here; 0.6 becomes 1 ms. So a budget that is nearly spent turns into no limit.
 
     ## Example
     ```python
@@ -59,9 +60,9 @@ class StatementTimeoutZero(Rule):
     ```
 
     ## Fix safety
-    Unsafe: statements that could run on are ended. A fraction becomes 1 ms, the least limit that there is; 0 becomes the
-    configured constant. Where the limit was lifted on purpose, or would be undone by the first rollback, the fix is only
-    shown.
+    Unsafe: statements that could run on are ended. A fraction becomes 1 ms, the least limit that there is; 0
+    becomes the configured constant. Where the limit was lifted on purpose, or would be undone by the first
+    rollback, the fix is only shown.
 
     ## Options
     - `constants.statement`: name and seconds of the constant that the fix uses.
@@ -157,5 +158,7 @@ def _named_for_long_work(site: Site) -> bool:
     if function is None:
         return False
     called = (c.func for c in function.calls)
-    names = [f.attr if isinstance(f, ast.Attribute) else f.id for f in called if isinstance(f, ast.Name | ast.Attribute)]
+    names = [
+        f.attr if isinstance(f, ast.Attribute) else f.id for f in called if isinstance(f, ast.Name | ast.Attribute)
+    ]
     return any(_LONG_WORK.search(name) for name in (function.name, *names))
