@@ -13,7 +13,7 @@ from deadlint.index.values import Member, Result
 from deadlint.site import Site
 
 from deadlint_rules._kill_paths import Names, alive_test
-from deadlint_rules._processes import ASYNC, POPEN, Child, called_functions, child_of
+from deadlint_rules._processes import ASYNC, POPEN, Child, Start, called_functions, called_names, child_of
 
 if TYPE_CHECKING:
     pass
@@ -109,7 +109,7 @@ def ends(call: ast.Call, site: Site, child: Child, names: Names) -> bool:
     name = dotted(func)
     if name in ("os.kill", "os.killpg") or name.endswith((".killpg", ".kill")) or name in ("killpg", "kill"):
         return any("KILL" in dotted(a) for a in call.args[1:]) or not name.startswith("os.") or name == "os.killpg"
-    if {t.name for t in site.module.targets(call)} & {"deadlint_budget.wait", "deadlint_budget.communicate"}:
+    if called_names(site.module, call, site.scope) & {"deadlint_budget.wait", "deadlint_budget.communicate"}:
         return True
     return bool(_KILLS.search(name.rpartition(".")[2])) or _kills_inside(call, site, child)
 
@@ -217,7 +217,7 @@ def _has_clock(loop: ast.While, site: Site) -> bool:
     for node in ast.walk(loop):
         match node:
             case ast.Call(func=func):
-                names = {t.name for t in site.module.targets(node)}
+                names = called_names(site.module, node, site.scope)
                 if any(n.startswith(("time.", "datetime.")) and n != "time.sleep" for n in names):
                     return True
                 attr = func.attr if isinstance(func, ast.Attribute) else dotted(func)
@@ -283,7 +283,7 @@ def _own_business(site: Site, child: Child) -> bool:
 def _watched(site: Site) -> bool:
     """Whether the function reads only what is ready, or has someone who kills the child in time."""
     return any(
-        {t.name for t in site.module.targets(call)} & (_READY | {"threading.Timer"})
+        called_names(site.module, call, site.scope) & (_READY | {"threading.Timer"})
         or dotted(call.func).endswith("call_later")
         for call in site.scope.calls
     )
@@ -375,7 +375,7 @@ def children_in(site: Site) -> Iterator[Child]:
         return
     for name, bindings in site.scope.bindings.items():
         if any(_holds(b.value, site.call) for b in bindings):
-            yield Child(site, name, (site.call,))
+            yield Child(site, name, (Start(site.call, site.scope),))
 
 
 def _without_pipe(key: str) -> str:

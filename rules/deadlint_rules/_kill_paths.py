@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from deadlint.index.scopes import Scope, dotted
 from deadlint.index.values import NONE, External, Function, Member, Sequence
 
-from deadlint_rules._processes import RUNS, called_functions
+from deadlint_rules._processes import RUNS, called_functions, called_names
 
 if TYPE_CHECKING:
     from deadlint.index.module import Module
@@ -408,7 +408,7 @@ class _Walk:
         return Flow(normal=frozenset(self._given_away(call, last, s) for s in states))
 
     def _is_helper(self, call: ast.Call) -> bool:
-        names = {t.name for t in self.paths.module.targets(call)}
+        names = called_names(self.paths.module, call, self.scope)
         return bool(names & {"deadlint_budget.wait", "deadlint_budget.communicate"})
 
     def _method(self, call: ast.Call, attr: str, states: States) -> Flow:
@@ -462,7 +462,7 @@ class _Walk:
 
     def _given_away(self, call: ast.Call, last: str, state: State) -> State:
         """The child handed to a function that is not in sight."""
-        names = {t.name for t in self.paths.module.targets(call)}
+        names = called_names(self.paths.module, call, self.scope)
         if names & RUNS or names & {"os.system", "subprocess.Popen", "deadlint_budget.run"}:
             return replace(state, kill=Kill.GROUP)  # `taskkill /T /PID …`, `pkill -P …`
         if last == "children" or any(n.startswith("psutil.") for n in names):
@@ -489,7 +489,7 @@ class _Walk:
                     continue
                 self.paths._busy.add(value.scope)
                 try:
-                    flow = self.paths.run(self.paths.module.walker.walk(value.scope), names, states)
+                    flow = self.paths.run(self.paths.module.resolver.walked(value.scope), names, states)
                 finally:
                     self.paths._busy.discard(value.scope)
                 return Flow(flow.normal | flow.returned, flow.expired, flow.raised)

@@ -86,7 +86,7 @@ def _elsewhere(module: Module, names: Names, function: Scope) -> Owner:
 
 def _done_in(module: Module, scope: Scope, names: Names) -> Owner:
     """Whether a function ends or reaps the child."""
-    module.walker.walk(scope)
+    module.resolver.walked(scope)
     kills = reaps = False
     for call in scope.calls:
         if names.mentions(call):

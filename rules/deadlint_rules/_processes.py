@@ -26,7 +26,7 @@ from deadlint.index.values import (
     Value,
     Values,
 )
-from deadlint.site import Site, Target
+from deadlint.site import Site, Target, targets_of
 
 from deadlint_rules._programs import UNKNOWN_COMMAND, Commands, commands
 
@@ -75,10 +75,14 @@ def _named_in_spread(site: Site, name: str) -> bool:
     return False
 
 
-def site_at(module: Module, call: ast.Call, name: str) -> Site:
-    """A call as a site, for what can be asked of its arguments."""
-    scope = module.walker.scope_of.get(call, module.scope)
+def site_at(module: Module, call: ast.Call, scope: Scope, name: str) -> Site:
+    """A call, of whichever module, as a site, for what can be asked of its arguments."""
     return Site(module, call, scope, (Target(name),), name)
+
+
+def called_names(module: Module, call: ast.Call, scope: Scope) -> set[str]:
+    """The canonical names of what a call, of whichever module, may reach."""
+    return {t.name for t in targets_of(module.resolver.evaluate(call.func, scope))}
 
 
 def commands_of(site: Site) -> Commands:
@@ -109,13 +113,21 @@ def _truthy(values: Values) -> bool:
     return any(isinstance(v, Const) and bool(v.value) for v in values)
 
 
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The call that starts a child, and where it stands: perhaps in another module."""
+
+    call: ast.Call
+    scope: Scope
+
+
 @dataclass(frozen=True)
 class Child:
     """What is known of the child that a method call is about."""
 
     site: Site
     key: str  # how the function calls it: `proc`, `self._process`; empty where it has no name
-    constructors: tuple[ast.Call, ...]  # where it is started, as far as that is in sight
+    constructors: tuple[Start, ...]  # where it is started, as far as that is in sight
 
     @property
     def name(self) -> str:
@@ -125,7 +137,7 @@ class Child:
     @property
     def starts(self) -> tuple[Site, ...]:
         """The constructor calls as sites."""
-        return tuple(start_site(self.site.module, call) for call in self.constructors)
+        return tuple(start_site(self.site.module, start) for start in self.constructors)
 
     @property
     def commands(self) -> Commands:
@@ -151,33 +163,29 @@ class Child:
         return first.label if first.program else self.name
 
 
-def start_site(module: Module, call: ast.Call) -> Site:
-    """The site of a constructor call; a subclass in the file counts as `Popen`."""
-    names = {t.name for t in module.targets(call)}
+def start_site(module: Module, start: Start) -> Site:
+    """The site of a constructor call; a subclass of the project counts as `Popen`."""
+    names = called_names(module, start.call, start.scope)
     name = next((n for n in _CONSTRUCTORS if n in names), POPEN)
-    return site_at(module, call, name)
+    return site_at(module, start.call, start.scope, name)
 
 
 def child_of(site: Site) -> Child:
     """The child that a method call is about."""
     func = site.call.func
     key = dotted(func.value) if isinstance(func, ast.Attribute) else ""
-    found = []
-    for target in site.targets:
-        call = _constructor(target.receiver)
-        if call is not None:
-            found.append(call)
+    found = [start for target in site.targets if (start := _start(target.receiver, site)) is not None]
     return Child(site, key, tuple(dict.fromkeys(found)))
 
 
-def _constructor(value: Value | None) -> ast.Call | None:
+def _start(value: Value | None, site: Site) -> Start | None:
     match value:
-        case Result(call=call):
-            return call
+        case Result(call=ast.Call() as call, scope=Scope() as scope):
+            return Start(call, scope)
         case Member(receiver=receiver):  # `proc.stdout`
-            return _constructor(receiver)
-        case Object(call=call):
-            return call
+            return _start(receiver, site)
+        case Object(call=ast.Call() as call):
+            return Start(call, site.module.walker.scope_of.get(call, site.scope))
     return None
 
 
@@ -211,9 +219,8 @@ def _makes_session(values: Values, module: Module) -> bool | None:
             case Const(value=None):
                 answers.append(False)
             case Function(scope=scope):
-                module.walker.walk(scope)
-                names = {t.name for call in scope.calls for t in module.targets(call)}
-                answers.append(bool(names & _SESSIONS))
+                calls = module.resolver.walked(scope).calls
+                answers.append(any(called_names(module, call, scope) & _SESSIONS for call in calls))
             case Partial(function=function):
                 answers.append(_makes_session((function,), module))
             case _:
@@ -275,7 +282,7 @@ def stopped_by_signal(site: Site) -> bool:
         if (
             (call.lineno, call.col_offset) < position
             and not _stops_alarm(call)
-            and {t.name for t in site.module.targets(call)} & _ALARMS
+            and called_names(site.module, call, function) & _ALARMS
         ):
             return True
     return any(_deadly(item, site) for node in site.ancestors() for item in _entered(node))
@@ -301,11 +308,10 @@ def _deadly(expression: ast.expr, site: Site) -> bool:
     if re.search(r"death_?penalty", dotted(expression.func), re.IGNORECASE):
         return True
     module = site.module
-    if any(t.name.endswith("DeathPenalty") for t in module.targets(expression)):
+    if any(n.endswith("DeathPenalty") for n in called_names(module, expression, site.scope)):
         return True
     for function in called_functions(module, expression, site.scope):
-        names = {t.name for call in function.calls for t in module.targets(call)}
-        if names & _ALARMS:
+        if any(called_names(module, call, function) & _ALARMS for call in function.calls):
             return True
     return False
 
@@ -315,10 +321,10 @@ def called_functions(module: Module, call: ast.Call, scope: Scope) -> Iterator[S
     for value in module.resolver.evaluate(call.func, scope):
         match value:
             case Function(scope=inner):
-                yield module.walker.walk(inner)
+                yield module.resolver.walked(inner)
             case Class(scope=cls):
                 for method in cls.functions:
-                    yield module.walker.walk(method)
+                    yield module.resolver.walked(method)
 
 
 def in_wrapper(site: Site) -> bool:

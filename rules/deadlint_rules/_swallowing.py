@@ -8,6 +8,7 @@ from deadlint.index.scopes import dotted
 from deadlint.site import Site
 
 from deadlint_rules._kill_paths import BROAD, catches_expiry, caught_names
+from deadlint_rules._processes import called_names
 
 Catcher = ast.ExceptHandler | ast.With | ast.AsyncWith
 
@@ -53,7 +54,7 @@ def _only_work(body: list[ast.stmt], site: Site) -> bool:
 def _suppresses(expression: ast.expr, site: Site) -> bool:
     if not isinstance(expression, ast.Call):
         return False
-    if not any(t.name == "contextlib.suppress" for t in site.module.targets(expression)):
+    if "contextlib.suppress" not in called_names(site.module, expression, site.scope):
         return False
     names: set[str] = set()
     for argument in expression.args:

@@ -9,7 +9,7 @@ from deadlint.index.scopes import Scope, dotted
 from deadlint.index.values import Const, External, Function
 from deadlint.model import Fix, Level
 from deadlint.rule import Rule
-from deadlint.site import Report, Site
+from deadlint.site import PROJECT, Report, Site
 
 from deadlint_rules._endless import Endless, children_in, is_reaping, pipe_reads, poll_loops
 from deadlint_rules._kill_paths import Names
@@ -21,11 +21,13 @@ from deadlint_rules._processes import (
     RUNS,
     Child,
     Given,
+    called_names,
     child_of,
     commands_of,
     in_wrapper,
     limit_given,
     meaningful_bound,
+    site_at,
     stopped_by_signal,
 )
 from deadlint_rules._programs import Commands, commands
@@ -96,7 +98,7 @@ class SubprocessWithoutTimeout(Rule):
     code = "DL103"
     name = "subprocess-without-timeout"
     since = "0.1.0"
-    calls = RUNS | _WAITS | _LOOKS | _OTHERS | _SPAWNS
+    calls = RUNS | _WAITS | _LOOKS | _OTHERS | _SPAWNS | {PROJECT}
     words = (
         ("subprocess",),
         ("system(", "os"),
@@ -107,7 +109,9 @@ class SubprocessWithoutTimeout(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         if in_wrapper(site):
             return
-        if site.name in RUNS:
+        if site.name == PROJECT:
+            yield from _through_wrapper(site)
+        elif site.name in RUNS:
             yield from _run(site)
         elif site.name in _WAITS:
             yield from _wait(site)
@@ -122,49 +126,52 @@ class SubprocessWithoutTimeout(Rule):
 
 def _run(site: Site) -> Iterator[Report]:
     given = limit_given(site)
-    if given is Given.PERHAPS:
-        yield from _callers(site)
-    elif given is Given.NO:
+    if given is Given.NO:
         started = commands_of(site)
         if not _bounded(site, started):
             short = site.name.rpartition(".")[2]
             yield _report(site, started, f"`{short}` comes back only when it has ended", lambda: to_run(site, None))
 
 
-def _callers(site: Site) -> Iterator[Report]:
-    """The callers of a wrapper that forwards `**kwargs`, where they give no limit."""
-    function = site.function
-    if function is None or not _forwards(site, function):
+def _through_wrapper(site: Site) -> Iterator[Report]:
+    """A call of a function that forwards its `**kwargs` to `run`, where no limit is among them."""
+    function = site.target.receiver
+    if not isinstance(function, Function) or any(k.arg in (None, "timeout") for k in site.call.keywords):
         return
-    for call, scope in site.module.callers(function):
-        if any(k.arg in (None, "timeout") for k in call.keywords):
-            continue
-        there = Site(site.module, call, scope, site.targets, site.name)
-        if there.function is not None and stopped_by_signal(there):
-            continue
-        started = _started_through(site, function, call, scope)
-        if not started.bounded:
-            yield _report(there, started, f"`{function.name}` comes back only when it has ended", None)
+    inner = _forwarded(function.scope, site)
+    if inner is None or stopped_by_signal(site):
+        return
+    started = _started_through(inner, function, site)
+    if not started.bounded:
+        yield _report(site, started, f"`{function.scope.name}` comes back only when it has ended", None)
 
 
-def _forwards(site: Site, function: Scope) -> bool:
+def _forwarded(function: Scope, site: Site) -> Site | None:
+    """The `run` to which a function hands its own `**kwargs` with no limit of its own."""
     node = function.node
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.args.kwarg is None:
-        return False
+        return None
     name = node.args.kwarg.arg
-    return any(k.arg is None and isinstance(k.value, ast.Name) and k.value.id == name for k in site.call.keywords)
+    if any(p.arg == "timeout" for p in function.parameters()):
+        return None
+    for call in site.module.resolver.walked(function).calls:
+        if any(k.arg is None and isinstance(k.value, ast.Name) and k.value.id == name for k in call.keywords):
+            for reached in called_names(site.module, call, function) & RUNS:
+                inner = site_at(site.module, call, function, reached)
+                if limit_given(inner) is Given.PERHAPS and not in_wrapper(inner):
+                    return inner
+    return None
 
 
-def _started_through(site: Site, function: Scope, call: ast.Call, scope: Scope) -> Commands:
+def _started_through(inner: Site, function: Function, site: Site) -> Commands:
     """What a wrapper starts for one caller."""
-    first = site.call.args[0] if site.call.args else None
+    first = inner.call.args[0] if inner.call.args else None
     settings, resolver = site.module.settings, site.module.resolver
     if isinstance(first, ast.Name):
-        called = [v for v in resolver.evaluate(call.func, scope) if isinstance(v, Function) and v.scope is function]
-        argument = resolver.argument_for(called[0] if called else Function(function), first.id, call)
+        argument = resolver.argument_for(function, first.id, site.call)
         if argument is not None:
-            return commands(resolver.evaluate(argument, scope), resolver, settings, shell=False)
-    return commands_of(site)
+            return commands(site.values(argument), resolver, settings, shell=False)
+    return commands_of(inner)
 
 
 def _bounded(site: Site, started: Commands) -> bool:
