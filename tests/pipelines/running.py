@@ -51,6 +51,7 @@ class Running:
                     stdout=out,
                     stderr=err,
                     pass_fds=[theirs],
+                    start_new_session=True,
                 )
         finally:
             os.close(theirs)
@@ -90,6 +91,15 @@ class Running:
                 except (FileNotFoundError, ProcessLookupError, PermissionError):
                     continue
         return found
+
+    def works(self) -> bool:
+        """Whether a program that is stuck has come as far as its child."""
+        return any("sleep 3600" in command for command in self.descendants().values())
+
+    def stop(self, number: signal.Signals) -> None:
+        """Signal the call's process group, as a terminal or a service manager does, and wait for its end."""
+        os.killpg(self._driver.pid, number)
+        self._driver.wait(timeout=10)
 
     def kill(self) -> None:
         """End the call itself, as an impatient operator would; what it started is left."""

@@ -6,6 +6,8 @@ set to less than a second.
 
 from __future__ import annotations
 
+import signal
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -101,6 +103,16 @@ def both(start: Start, before: Project, after: Project) -> Pair:
     return begin
 
 
+def eventually(true: Callable[[], bool], within: float = 3.0) -> bool:
+    """Whether it becomes true; for what other processes do in their own time."""
+    end = time.monotonic() + within
+    while not true():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
 def stopped_in_time(running: Running) -> Outcome:
     """How a call ended, which was soon after its limit and with an error that says so."""
     outcome = running.outcome(LIMIT_S + HELD_S)
@@ -115,7 +127,7 @@ def test_no_process_survives(call: Call, both: Pair, with_programs: dict[str, st
     was, now = both(call.limited(LIMIT_S), call.call, **{**with_programs, "STANDIN_STUCK": call.wrong})
     ended = was.outcome(LIMIT_S + HELD_S)
     assert ended is not None
-    assert any("sleep 3600" in command for command in was.descendants().values())
+    assert was.works()
     outcome = now.outcome(LIMIT_S + HELD_S)
     assert outcome is not None
     assert outcome.seconds <= LIMIT_S + LATE_S
@@ -131,6 +143,34 @@ def test_the_caller_is_not_held_by_a_process(call: Call, both: Pair, with_progra
     assert now.descendants() == {}
     assert was.outcome(HELD_S - LIMIT_S) is None
     assert was.descendants() != {}
+
+
+NOT_YET = pytest.mark.xfail(
+    reason="deadlint_budget.communicate does not tell its guard of a child in a session of its own", strict=True
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "number"),
+    [
+        (LEAVES_A_TREE[0], signal.SIGINT),
+        (LEAVES_A_TREE[0], signal.SIGTERM),
+        (HOLDS_THE_CALLER[2], signal.SIGINT),
+        pytest.param(HOLDS_THE_CALLER[2], signal.SIGTERM, marks=NOT_YET),
+    ],
+    ids=str,
+)
+def test_a_stop_reaches_the_children_alike(
+    call: Call, number: signal.Signals, both: Pair, with_programs: dict[str, str]
+) -> None:
+    """A child in a session of its own does not get what the group of its parent gets."""
+    was, now = both(call.limited(AMPLE_S), call.call, **{**with_programs, "STANDIN_STUCK": call.wrong})
+    assert eventually(was.works)
+    assert eventually(now.works)
+    was.stop(number)
+    now.stop(number)
+    assert eventually(lambda: not was.descendants())
+    assert eventually(lambda: not now.descendants())
 
 
 @pytest.mark.parametrize("call", BAD_SERVERS, ids=str)
