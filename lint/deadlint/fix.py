@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from deadlint import header
+from deadlint.index.newer import parse
 from deadlint.model import Constant, Edit, Finding, Import, Safety
 from deadlint.source import SourceFile
 
@@ -41,7 +41,7 @@ def fix_file(
             break
         fixed = source.with_text(apply(source, chosen))
         try:
-            ast.parse(fixed.text)
+            parse(fixed.text)
             fixed.encode()
         except (SyntaxError, UnicodeEncodeError) as error:
             codes = ", ".join(sorted({f.code for f in chosen}))
@@ -90,7 +90,7 @@ def top_edits(source: SourceFile, imports: Sequence[Import], constants: Sequence
     """The edits at the top of the file for what fixes need there."""
     if not imports and not constants:
         return []
-    return header.edits(source, ast.parse(source.text), imports, constants)
+    return header.edits(source, parse(source.text), imports, constants)
 
 
 def all_edits(source: SourceFile, finding: Finding) -> tuple[Edit, ...]:

@@ -9,6 +9,7 @@ from functools import cached_property, partial
 
 from deadlint.graph import Entries, Graph
 from deadlint.index.budgets import Budgets
+from deadlint.index.newer import parse
 from deadlint.index.outline import Outline, outline
 from deadlint.index.resolve import Resolver
 from deadlint.index.scopes import Scope, Walker, dotted
@@ -37,7 +38,7 @@ class Module:
     ) -> None:
         self.source = source
         self.settings = settings
-        parsed = outline(source.text) if asked_only else Outline(ast.parse(source.text))
+        parsed = outline(source.text) if asked_only else Outline(parse(source.text))
         self.tree = parsed.tree
         self.walker = Walker()
         self.scope = self.walker.module(parsed, package_of(source.path) if project else "")
