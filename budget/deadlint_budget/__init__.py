@@ -13,6 +13,7 @@ from __future__ import annotations
 from ._ambient import current_budget
 from ._budget import Budget
 from ._errors import Cancelled, DeadlineExceeded
+from ._events import Event, Observation, observe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ._async import run_async
     from ._attempts import Attempt, Attempts
     from ._gdal import GdalCancelled, GdalDeadlineExceeded, gdal_forget, gdal_http_options, gdal_progress, run_gdal
+    from ._observers import Summary, log_events, otel_events
     from ._outputs import OutputError, atomic_output
     from ._popen import communicate, wait
     from ._postgres import statement_timeout
@@ -43,6 +45,7 @@ _LAZY = {
     "GdalDeadlineExceeded": "_gdal",
     "OutputError": "_outputs",
     "Process": "_stream",
+    "Summary": "_observers",
     "Units": "_units",
     "UnitsLeft": "_units",
     "atomic_output": "_outputs",
@@ -52,6 +55,8 @@ _LAZY = {
     "gdal_forget": "_gdal",
     "gdal_http_options": "_gdal",
     "gdal_progress": "_gdal",
+    "log_events": "_observers",
+    "otel_events": "_observers",
     "process": "_stream",
     "run": "_processes",
     "run_async": "_async",
@@ -69,10 +74,13 @@ __all__ = [
     "CommandCancelled",
     "CommandDeadlineExceeded",
     "DeadlineExceeded",
+    "Event",
     "GdalCancelled",
     "GdalDeadlineExceeded",
+    "Observation",
     "OutputError",
     "Process",
+    "Summary",
     "Units",
     "UnitsLeft",
     "atomic_output",
@@ -84,6 +92,9 @@ __all__ = [
     "gdal_http_options",
     "gdal_progress",
     "http",
+    "log_events",
+    "observe",
+    "otel_events",
     "process",
     "run",
     "run_async",

@@ -19,6 +19,7 @@ from typing import Any
 
 from ._bound import Bound
 from ._cancellation import Registration
+from ._errors import DeadlineExceeded
 
 
 class Arming:
@@ -130,6 +131,38 @@ def armed(sock: socket.socket, arming: Arming) -> socket.socket:
     arming.sock = new
     result: socket.socket = new
     return result
+
+
+class Mapped:
+    """Turns whatever an operation ends with into `error_of(bound)`, where the time is over by our own clock."""
+
+    def __init__(self, bound: Bound | None, error_of: Callable[[Bound], DeadlineExceeded]) -> None:
+        self._bound = bound
+        self._error_of = error_of
+
+    def __enter__(self) -> None:
+        if self._bound is not None and self._bound.over():
+            raise self._error_of(self._bound)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: object) -> None:
+        bound = self._bound
+        if bound is None or (error is not None and not isinstance(error, Exception)):
+            return
+        if isinstance(error, DeadlineExceeded) and type(error) is not DeadlineExceeded:
+            return  # it is one of the library's already
+        # A cancellation shuts the socket, and a response cut short that way can look like a complete one.
+        if bound.cancelled or (error is not None and (bound.expired or _refused(error))):
+            raise self._error_of(bound) from error
+
+
+def _refused(error: BaseException) -> bool:
+    """Whether a pause that would not fit is what ended the request: the time is not over then, but it will be."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, DeadlineExceeded) or any(isinstance(each, DeadlineExceeded) for each in seen.args):
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False
 
 
 # --- names -------------------------------------------------------------------------------------------------

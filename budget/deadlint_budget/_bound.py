@@ -9,10 +9,14 @@ import time
 from ._ambient import current_budget
 from ._budget import FLOOR, valid_seconds, want_error
 from ._errors import Cancelled, DeadlineExceeded
+from ._events import Event, emit, observers_now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from ._budget import Budget
+    from ._events import Kind
 
 # The part of a budget's room that is kept for stopping what runs in it, where no reserve of the budget's
 # covers that.
@@ -98,3 +102,55 @@ class Bound:
             return budget._expired_error(op, stopping, kind)
         path = budget._path_to(op) if budget is not None else op
         return want_error(path, op, self.want or 0.0, time.monotonic() - self.start, kind)
+
+    @property
+    def path(self) -> str:
+        return self.op if self.budget is None else self.budget._path_to(self.op)
+
+
+def bounded(
+    op: str,
+    budget: Budget | None,
+    want: float | None,
+    kinds: tuple[type[DeadlineExceeded], type[DeadlineExceeded]],
+    *,
+    note: str,
+    grace: float = 0.0,
+    **fields: Any,
+) -> Bound:
+    """The bound of an operation. Where there is no time for it: the first of `kinds`, the second after a
+    cancellation, with `note` (what was not done) and `fields`.
+    """
+    try:
+        return Bound(op, budget, want, grace=grace)
+    except DeadlineExceeded as refused:
+        error = kinds[isinstance(refused, Cancelled)](f"{refused}; {note}")
+        error.__dict__.update({**refused.__dict__, **fields})
+        raise error from None
+
+
+class Watched:
+    """Tells observers when an operation begins and how it ends; nothing where nobody observes."""
+
+    __slots__ = ("_bound", "_helper", "_observed")
+
+    def __init__(self, helper: str, bound: Bound) -> None:
+        self._helper = helper
+        self._bound = bound
+
+    def __enter__(self) -> None:
+        self._observed = bool(observers_now())
+        if self._observed:
+            emit(Event("started", self._helper, self._bound.op, self._bound.path))
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: object) -> None:
+        if not self._observed:
+            return
+        bound = self._bound
+        seconds = time.monotonic() - bound.start
+        if not isinstance(error, DeadlineExceeded):
+            emit(Event("finished", self._helper, bound.op, bound.path, seconds=seconds))
+            return
+        how: Kind = "cancelled" if isinstance(error, Cancelled) else "timed out"
+        event = Event(how, self._helper, bound.op, bound.path, seconds=seconds, layer=error.layer, limit=error.limit)
+        emit(event)

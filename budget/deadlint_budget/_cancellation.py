@@ -5,6 +5,8 @@ from __future__ import annotations
 import _thread
 import time
 
+from ._events import Event, emit, observers_now
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,6 +55,8 @@ class Registration:
 
 def interruptible_sleep(budget: Budget, seconds: float, clock: Clock) -> None:
     """Sleep `seconds` on `clock`, or until the budget is cancelled."""
+    if observers_now():
+        emit(Event("waited", "sleep", budget.name, budget.path, seconds=seconds))
     own_sleep = getattr(clock, "sleep", None)
     if own_sleep is not None:
         own_sleep(seconds)

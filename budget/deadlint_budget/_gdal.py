@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from ._bound import Bound
+from ._bound import Bound, bounded
 from ._budget import Budget
 from ._errors import Cancelled, DeadlineExceeded
 from ._processes import Args, run
@@ -133,12 +133,7 @@ class GdalProgress:
 
 
 def _gdal_bound(budget: Budget | None, want: float | None) -> Bound:
-    try:
-        return Bound("GDAL", budget, want)
-    except DeadlineExceeded as refused:
-        error = (GdalCancelled if isinstance(refused, Cancelled) else GdalDeadlineExceeded)(str(refused))
-        error.__dict__.update(refused.__dict__)
-        raise error from None
+    return bounded("GDAL", budget, want, (GdalDeadlineExceeded, GdalCancelled), note="not begun")
 
 
 def _last_error() -> str:

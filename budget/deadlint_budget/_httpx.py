@@ -15,8 +15,8 @@ from typing import Any
 import httpcore
 import httpx
 
-from ._armed import Arming, armed, connect
-from ._bound import Bound
+from ._armed import Arming, Mapped, armed, connect
+from ._bound import Bound, Watched, bounded
 from ._budget import Budget
 from ._errors import Cancelled, DeadlineExceeded
 from ._urllib import url_op
@@ -39,30 +39,8 @@ def error_of(bound: Bound) -> DeadlineExceeded:
 
 
 def _bound(request: httpx.Request, budget: Budget | None, want: float | None) -> Bound:
-    try:
-        return Bound(url_op(str(request.url)), budget, want)
-    except DeadlineExceeded as refused:
-        kind = HTTPXCancelled if isinstance(refused, Cancelled) else HTTPXDeadlineExceeded
-        error = kind(f"{refused}; not sent")
-        error.__dict__.update(refused.__dict__)
-        raise error from None
-
-
-class _Mapped:
-    """Turns what an operation ends with into the deadline's error, where the time is over by our own clock."""
-
-    def __init__(self, bound: Bound) -> None:
-        self._bound = bound
-
-    def __enter__(self) -> None:
-        if self._bound.over():
-            raise error_of(self._bound)
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: object) -> None:
-        if isinstance(error, DeadlineExceeded) or (error is not None and not isinstance(error, Exception)):
-            return
-        if self._bound.cancelled or (error is not None and self._bound.expired):
-            raise error_of(self._bound) from error
+    kinds = (HTTPXDeadlineExceeded, HTTPXCancelled)
+    return bounded(url_op(str(request.url)), budget, want, kinds, note="not sent")
 
 
 # --- synchronous: connections over armed sockets -------------------------------------------------------------
@@ -159,7 +137,7 @@ class _MappedBody(httpx.SyncByteStream):
     def __iter__(self) -> Iterator[bytes]:
         chunks = iter(self._body)
         while True:
-            with _Mapped(self._bound):
+            with Mapped(self._bound, error_of):
                 try:
                     chunk = next(chunks)
                 except StopIteration:
@@ -190,7 +168,7 @@ class DeadlineTransport(httpx.HTTPTransport):
         bound = _bound(request, self._budget, self._want)
         token = _active.set(bound)
         try:
-            with _Mapped(bound):
+            with Watched("httpx", bound), Mapped(bound, error_of):
                 response = super().handle_request(request)
         finally:
             _active.reset(token)
@@ -267,8 +245,9 @@ class AsyncDeadlineTransport(httpx.AsyncHTTPTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         bound = _bound(request, self._budget, self._want)
-        async with _under(bound):
-            response = await super().handle_async_request(request)
+        with Watched("httpx", bound):
+            async with _under(bound):
+                response = await super().handle_async_request(request)
         assert isinstance(response.stream, httpx.AsyncByteStream)
         response.stream = _MappedAsyncBody(response.stream, lambda: _under(bound))
         return response

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from ._ambient import current_budget
-from ._bound import Bound
+from ._bound import Bound, Watched
 from ._budget import Budget, valid_seconds
 from ._processes import GRACE, MAX_OUTPUT, bound_of, converse, encoded_input
 from ._supervision import Supervision
@@ -82,11 +82,12 @@ def _bring_to_end(
         # Refused; but the child is running already, and this call is what was to bound it.
         _stop_now(proc, budget)
         raise
-    if sys.platform == "win32":
-        return run_windows(proc, bound, input, wait_only=not pipes)
-    tree = _tree_of(proc)
-    with Supervision(proc, tree, bound, input=data, pipes=pipes, max_output=max_output) as supervision:
-        return converse(supervision, grace, "keep")
+    with Watched("communicate" if pipes else "wait", bound):
+        if sys.platform == "win32":
+            return run_windows(proc, bound, input, wait_only=not pipes)
+        tree = _tree_of(proc)
+        with Supervision(proc, tree, bound, input=data, pipes=pipes, max_output=max_output) as supervision:
+            return converse(supervision, grace, "keep")
 
 
 def _tree_of(proc: subprocess.Popen[Any]) -> Tree:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
-from ._bound import Bound
+from ._bound import Bound, Watched, bounded
 from ._budget import Budget, valid_seconds
 from ._errors import Cancelled, DeadlineExceeded
 from ._pg_drivers import (
@@ -160,10 +160,13 @@ class StatementTimeout:
     # --- entering ------------------------------------------------------------------------------------------
 
     def _begin(self) -> bool:
-        bound = _bound(self._budget, self._want)
+        kinds = (StatementDeadlineExceeded, StatementCancelled)
+        bound = bounded("statement", self._budget, self._want, kinds, note="not sent")
         if bound.end is None:
             return False  # nothing bounds it: no want, no budget, and none ambient
         self._bound = bound
+        self._watched = Watched("statement_timeout", bound)
+        self._watched.__enter__()
         return True
 
     def _start_watch(self) -> None:
@@ -257,6 +260,7 @@ class StatementTimeout:
         """Stop watching, and raise the deadline's error where that is what `error` comes from."""
         watch = self._watch
         if watch is None:
+            self._watched.__exit__(None, error, None)
             return
         watch.stop()
         self._driver.release_socket()
@@ -264,7 +268,9 @@ class StatementTimeout:
             # it is dead; what its end says is of no interest
             with suppress(Exception):
                 self._driver.close()
-        if error is not None and (mapped := self._mapped(error)) is not None:
+        mapped = None if error is None else self._mapped(error)
+        self._watched.__exit__(None, mapped or error, None)
+        if mapped is not None:
             raise mapped from error
 
     async def _end_async(self, error: BaseException | None) -> None:
@@ -309,16 +315,6 @@ class StatementTimeout:
 
 def _set_sql(values: dict[str, str]) -> str:
     return "SELECT " + ", ".join(f"set_config('{name}', {{}}, true)" for name in values)
-
-
-def _bound(budget: Budget | None, want: float | None) -> Bound:
-    try:
-        return Bound("statement", budget, want)
-    except DeadlineExceeded as refused:
-        kind = StatementCancelled if isinstance(refused, Cancelled) else StatementDeadlineExceeded
-        error = kind(f"{refused}; not sent")
-        error.__dict__.update(refused.__dict__)
-        raise error from None
 
 
 class Watch:

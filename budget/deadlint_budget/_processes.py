@@ -11,9 +11,10 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from ._bound import Bound
+from ._bound import Bound, Watched, bounded
 from ._budget import Budget, valid_seconds
 from ._errors import Cancelled, DeadlineExceeded, seconds_text
+from ._events import Event, emit, observers_now
 from ._guard import guard
 from ._supervision import Ending, Supervision
 from ._tree import HAS_PROC, Tree
@@ -115,13 +116,16 @@ def run(
     elif stdin is _NO_STDIN:
         stdin = subprocess.DEVNULL
     bound = bound_of(args, budget, want, grace)
-    if sys.platform == "win32":
-        child = subprocess.Popen(args, stdin=stdin, stdout=stdout, stderr=stderr, **popen)
-        out, err = run_windows(child, bound, input)
-        dropped = 0
-    else:
-        child, tree = start(args, stdin=stdin, stdout=stdout, stderr=stderr, **popen)
-        out, err, dropped = _finish(child, tree, bound, grace, input=input, leftovers=leftovers, max_output=max_output)
+    with Watched("run", bound):
+        if sys.platform == "win32":
+            child = subprocess.Popen(args, stdin=stdin, stdout=stdout, stderr=stderr, **popen)
+            out, err = run_windows(child, bound, input)
+            dropped = 0
+        else:
+            child, tree = start(args, stdin=stdin, stdout=stdout, stderr=stderr, **popen)
+            out, err, dropped = _finish(
+                child, tree, bound, grace, input=input, leftovers=leftovers, max_output=max_output
+            )
     result = subprocess.CompletedProcess(child.args, child.returncode, out, err)
     if dropped:
         result.__dict__["dropped"] = dropped
@@ -160,13 +164,9 @@ def op_name(args: Args) -> str:
 
 def bound_of(args: Args, budget: Budget | None, want: float | None, grace: float) -> Bound:
     """The bound of a command; where there is no time to begin with, the double exception of this module."""
-    try:
-        return Bound(op_name(args), budget, want, grace=grace)
-    except DeadlineExceeded as refused:
-        kind = CommandCancelled if isinstance(refused, Cancelled) else CommandDeadlineExceeded
-        error = kind(f"{refused}; not started")
-        error.__dict__.update({**refused.__dict__, "cmd": args, "timeout": want or 0.0})
-        raise error from None
+    kinds = (CommandDeadlineExceeded, CommandCancelled)
+    fields = {"cmd": args, "timeout": want or 0.0}
+    return bounded(op_name(args), budget, want, kinds, note="not started", grace=grace, **fields)
 
 
 def start(args: Args, **popen: Any) -> tuple[subprocess.Popen[Any], Tree]:
@@ -295,7 +295,9 @@ def stopped_error(
     err: Any = None,
     dropped: int = 0,
 ) -> DeadlineExceeded:
-    """The double exception for a child whose tree was stopped."""
+    """The double exception for a child whose tree was stopped; observers hear how it ended."""
+    if observers_now():
+        emit(Event("terminated", "run", bound.op, bound.path, seconds=ending.seconds, signal=ending.signal))
     error = bound.error(CommandDeadlineExceeded, CommandCancelled)
     error.args = (f"{error}{_ending_text(ending)}",)
     error.__dict__.update(

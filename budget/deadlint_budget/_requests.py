@@ -18,8 +18,8 @@ import urllib3.exceptions
 import urllib3.response
 from urllib3.util.retry import Retry
 
-from ._armed import Arming, armed, connect, pause
-from ._bound import Bound
+from ._armed import Arming, Mapped, armed, connect, pause
+from ._bound import Bound, Watched, bounded
 from ._budget import Budget
 from ._errors import Cancelled, DeadlineExceeded
 from ._urllib import url_op
@@ -48,48 +48,7 @@ def error_of(bound: Bound) -> DeadlineExceeded:
 
 def request_bound(url: str, budget: Budget | None, want: float | None) -> Bound:
     """The bound of a request; `HTTPDeadlineExceeded` where there is no time to begin with."""
-    try:
-        return Bound(url_op(url), budget, want)
-    except DeadlineExceeded as refused:
-        kind = HTTPCancelled if isinstance(refused, Cancelled) else HTTPDeadlineExceeded
-        error = kind(f"{refused}; not sent")
-        error.__dict__.update(refused.__dict__)
-        raise error from None
-
-
-class _Mapped:
-    """Turns whatever an operation ends with into the deadline's error, where the time is over by our own
-    clock.
-    """
-
-    def __init__(self, bound: Bound | None) -> None:
-        self._bound = bound
-
-    def __enter__(self) -> None:
-        if self._bound is not None and self._bound.over():
-            raise error_of(self._bound)
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: object) -> None:
-        bound = self._bound
-        if bound is None or isinstance(error, HTTPDeadlineExceeded):
-            return
-        if error is not None and not isinstance(error, Exception):
-            return
-        # A cancellation shuts the socket, and a response cut short that way can look like a complete one.
-        if bound.cancelled or (error is not None and (bound.expired or _refused(error))):
-            raise error_of(bound) from error
-
-
-def _refused(error: BaseException) -> bool:
-    """Whether a pause that would not fit is what ended the request: the time is not over then, but it will
-    be.
-    """
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, DeadlineExceeded) or any(isinstance(x, DeadlineExceeded) for x in seen.args):
-            return True
-        seen = seen.__cause__ or seen.__context__
-    return False
+    return bounded(url_op(url), budget, want, (HTTPDeadlineExceeded, HTTPCancelled), note="not sent")
 
 
 # --- the connections ---------------------------------------------------------------------------------------
@@ -101,17 +60,17 @@ class _ResponseMixin(urllib3.response.HTTPResponse):
     bound: Bound | None
 
     def read(self, *args: Any, **kwargs: Any) -> bytes:
-        with _Mapped(self.bound):
+        with Mapped(self.bound, error_of):
             return super().read(*args, **kwargs)
 
     def read1(self, *args: Any, **kwargs: Any) -> bytes:
-        with _Mapped(self.bound):
+        with Mapped(self.bound, error_of):
             return super().read1(*args, **kwargs)
 
     def read_chunked(self, *args: Any, **kwargs: Any) -> Generator[bytes, None, None]:
         chunks = super().read_chunked(*args, **kwargs)
         while True:
-            with _Mapped(self.bound):
+            with Mapped(self.bound, error_of):
                 try:
                     chunk = next(chunks)
                 except StopIteration:
@@ -227,7 +186,7 @@ class _AdapterMixin(requests.adapters.HTTPAdapter):
             bound = request_bound(request.url or "", self.budget, None)
         token = _active.set(bound)
         try:
-            with _Mapped(bound):
+            with Mapped(bound, error_of):
                 return super().send(request, *args, **kwargs)
         finally:
             _active.reset(token)
@@ -309,7 +268,7 @@ def request(
     bound = request_bound(url, budget, want)
     token = _active.set(bound)
     try:
-        with _Mapped(bound):
+        with Watched("http", bound), Mapped(bound, error_of):
             if session is None:
                 with requests.Session() as own:
                     return _borrowed(own).request(method, url, **options)

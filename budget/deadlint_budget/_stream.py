@@ -13,9 +13,9 @@ from types import TracebackType
 from typing import IO, Any
 
 from ._ambient import current_budget
-from ._bound import Bound
+from ._bound import Watched, bounded
 from ._budget import Budget, valid_seconds
-from ._errors import Cancelled, DeadlineExceeded
+from ._errors import DeadlineExceeded
 from ._guard import guard
 from ._processes import (
     GRACE,
@@ -65,7 +65,9 @@ class Process:
         above = self._above
         # A budget of its own, to be cancelled when the block is left by an exception.
         self._budget = Budget.detached("its block ends it", name=op) if above is None else above.limit(op)
-        self._bound = self._begin()
+        kinds = (CommandDeadlineExceeded, CommandCancelled)
+        fields = {"cmd": self.args, "timeout": self._want or 0.0}
+        self._bound = bounded("", self._budget, self._want, kinds, note="not started", grace=self._grace, **fields)
         text = _text_options(self._popen)
         self._child, tree = start(self.args, **{"stdin": subprocess.DEVNULL, **self._popen, "bufsize": 0})
         self._done, done = os.pipe()  # its closing end tells readers that the child is gone
@@ -73,20 +75,13 @@ class Process:
             self._open_files(text)
             self._watcher = threading.Thread(target=self._watch, args=(tree, done), name=f"deadlint-{op}", daemon=True)
             self._watcher.start()
+            self._watched = Watched("process", self._bound)
+            self._watched.__enter__()
         except BaseException:
             with Supervision(self._child, tree, self._bound, pipes=False) as supervision:
                 supervision.stop(0)
             raise
         return self
-
-    def _begin(self) -> Bound:
-        try:
-            return Bound("", self._budget, self._want, grace=self._grace)
-        except DeadlineExceeded as refused:
-            kind = CommandCancelled if isinstance(refused, Cancelled) else CommandDeadlineExceeded
-            error = kind(f"{refused}; not started")
-            error.__dict__.update({**refused.__dict__, "cmd": self.args, "timeout": self._want or 0.0})
-            raise error from None
 
     def _open_files(self, text: dict[str, Any] | None) -> None:
         child = self._child
@@ -126,9 +121,17 @@ class Process:
         finally:
             os.close(self._done)
         if error is None:
-            self._raise_if_over()
+            try:
+                self._raise_if_over()
+            except DeadlineExceeded as over:
+                error = over
+                raise
+            finally:
+                self._watched.__exit__(None, error, None)
             if self._check and self._child.returncode:
                 raise subprocess.CalledProcessError(self._child.returncode, self._child.args)
+        else:
+            self._watched.__exit__(kind, error, tb)
 
     def _close_files(self) -> None:
         for stream in (self.stdin, self.stdout, self.stderr):

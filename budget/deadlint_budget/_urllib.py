@@ -9,8 +9,8 @@ import urllib.parse
 import urllib.request
 from typing import Any
 
-from ._armed import Arming, armed, connect
-from ._bound import Bound
+from ._armed import Arming, Mapped, armed, connect
+from ._bound import Bound, Watched, bounded
 from ._budget import Budget
 from ._errors import Cancelled, DeadlineExceeded
 
@@ -96,44 +96,24 @@ class _Response(http.client.HTTPResponse):
     bound: Bound
 
     def read(self, amt: int | None = None) -> bytes:
-        with _Mapped(self.bound):
+        with Mapped(self.bound, error_of):
             return super().read(amt)
 
     def read1(self, n: int = -1) -> bytes:
-        with _Mapped(self.bound):
+        with Mapped(self.bound, error_of):
             return super().read1(n)
 
     def readinto(self, b: Any) -> int:
-        with _Mapped(self.bound):
+        with Mapped(self.bound, error_of):
             return super().readinto(b)
 
     def readline(self, limit: int = -1) -> bytes:  # type: ignore[override]
-        with _Mapped(self.bound):
+        with Mapped(self.bound, error_of):
             return super().readline(limit)
 
 
 def _response_class(bound: Bound) -> type[_Response]:
     return type("HTTPResponse", (_Response,), {"bound": bound})
-
-
-class _Mapped:
-    """Turns whatever an operation ends with into the deadline's error, where the time is over by our own
-    clock.
-    """
-
-    def __init__(self, bound: Bound) -> None:
-        self._bound = bound
-
-    def __enter__(self) -> None:
-        if self._bound.over():
-            raise error_of(self._bound)
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: object) -> None:
-        if isinstance(error, DeadlineExceeded) or (error is not None and not isinstance(error, Exception)):
-            return
-        # A cancellation shuts the socket, and a response cut short that way can look like a complete one.
-        if self._bound.cancelled or (error is not None and self._bound.expired):
-            raise error_of(self._bound) from error
 
 
 def urlopen(
@@ -154,7 +134,7 @@ def urlopen(
     address = url.full_url if isinstance(url, urllib.request.Request) else url
     bound = url_bound(address, budget, want)
     opener = urllib.request.build_opener(_Handler(bound, context))
-    with _Mapped(bound):
+    with Watched("urlopen", bound), Mapped(bound, error_of):
         left = bound.remaining()
         if left is None:
             return opener.open(url, data)
@@ -164,12 +144,9 @@ def urlopen(
 def url_bound(address: str, budget: Budget | None, want: float | None) -> Bound:
     """The bound of a request; `URLDeadlineExceeded` where there is no time to begin with."""
     try:
-        return Bound(url_op(address), budget, want)
+        return bounded(url_op(address), budget, want, (URLDeadlineExceeded, URLCancelled), note="not sent")
     except DeadlineExceeded as refused:
-        kind = URLCancelled if isinstance(refused, Cancelled) else URLDeadlineExceeded
-        error = kind(f"{refused}; not sent")
-        error.__dict__.update(refused.__dict__)
-        raise _with_reason(error) from None
+        raise _with_reason(refused) from None
 
 
 def url_op(address: str) -> str:

@@ -13,7 +13,7 @@ from subprocess import PIPE
 from typing import Any
 
 import pytest
-from budget_witness import Mark
+from budget_witness import Mark, eventually
 from deadlint_budget import Budget, Cancelled, CommandDeadlineExceeded, process
 
 Took = Callable[..., Any]
@@ -112,6 +112,7 @@ def test_a_pipe_held_by_a_stranger(mark: Mark, took: Took) -> None:
         assert child.stdout.read() == b"done\n"
     for pid in mark.pids():
         subprocess.run(["kill", "-KILL", str(pid)], check=True)
+    assert eventually(lambda: mark.count() == 0)
 
 
 def test_cancel(mark: Mark, took: Took) -> None:
