@@ -262,6 +262,29 @@ def _texts(values: Values, resolver: Resolver, scope: Scope) -> Iterator[str]:
                 yield from _made(call, resolver, value.scope or scope)
             case Result(name="sqlalchemy.make_url", call=ast.Call(args=[first, *_])):
                 yield from _texts(resolver.evaluate(first, value.scope or scope), resolver, value.scope or scope)
+            case Result(name=name, receiver=Result() as url, call=ast.Call() as call) if name in _QUERY_CHANGES:
+                yield from _texts((url,), resolver, scope)
+                yield from _query(call, resolver, value.scope or scope)
+
+
+_QUERY_CHANGES = frozenset(
+    f"{made}.{method}"
+    for made in ("sqlalchemy.make_url", "sqlalchemy.URL.create", "sqlalchemy.URL")
+    for method in ("set", "update_query_dict", "update_query_pairs", "update_query_string")
+)
+
+
+def _query(call: ast.Call, resolver: Resolver, scope: Scope) -> Iterator[str]:
+    """What changes the query of a URL."""
+    for node in (*call.args[:1], *(k.value for k in call.keywords if k.arg in ("query", "query_parameters"))):
+        for value in resolver.evaluate(node, scope):
+            match value:
+                case Mapping(open=False):
+                    yield from (text_of(v) or _SOME_LIMIT for v in value.get("options") or ())
+                case Const(str()) | Template():
+                    yield text_of(value) or ""
+                case _:
+                    yield _SOME_LIMIT
 
 
 def _made(call: ast.Call, resolver: Resolver, scope: Scope) -> Iterator[str]:

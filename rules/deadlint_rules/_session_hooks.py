@@ -12,8 +12,8 @@ from deadlint.index.values import NONE, External, Function, Partial, Value
 from deadlint.site import Site
 
 from deadlint_rules import _sql
-from deadlint_rules._postgres import MAKERS
-from deadlint_rules._sessions import Judged, Verdict, chain_of, sql_texts
+from deadlint_rules._postgres import MAKERS, SERVER_SIDE, url
+from deadlint_rules._sessions import Judged, Verdict, chain_of, no_limit, sql_texts
 
 When = Literal["connect", "checkout", "reset"]
 _LISTENING = frozenset({"sqlalchemy.event.listens_for", "sqlalchemy.event.listen"})
@@ -121,6 +121,38 @@ def hook_settings(scope: Scope, site: Site, depth: int = 2) -> Iterator[HookSett
                     inner = _scope(value)
                     if inner is not None and inner is not scope:
                         yield from hook_settings(inner, site, depth - 1)
+
+
+Fault = Literal["refused", "outside", "zero"]
+
+
+@dataclass(frozen=True, slots=True)
+class HookFault:
+    """What is wrong with a limit that a hook sets: its value is bound, there is no transaction, it is 0."""
+
+    fault: Fault
+    setting: _sql.Setting
+    call: ast.Call
+
+
+def hook_faults(site: Site) -> Iterator[HookFault]:
+    """The faults of an engine's or a pool's hooks that have rules of their own."""
+    for hook in hooks(site):
+        for found in hook_settings(hook.scope, site) if hook.scope is not None else ():
+            setting = found.setting
+            bound = len(found.call.args) > 1 or bool(found.call.keywords)
+            if setting.placeholder and not setting.function and bound and driver(site) in SERVER_SIDE:
+                yield HookFault("refused", setting, found.call)
+            elif setting.local is True and MAKERS[site.name].driver == "asyncpg":
+                yield HookFault("outside", setting, found.call)
+            elif setting.name == _sql.STATEMENT and no_limit(setting):
+                yield HookFault("zero", setting, found.call)
+
+
+def driver(site: Site) -> str:
+    """The driver of the connections that the site's call makes; empty where an engine's URL does not say."""
+    made = MAKERS[site.name]
+    return url(site).driver if made.holds == "engine" else made.driver
 
 
 def judge_hooks(site: Site) -> Judged:

@@ -351,9 +351,11 @@ class Sessions:
                 found[use.opened].append(use)
         return found
 
-    def of(self, opening: ast.Call) -> list[Use]:
-        """The uses of the session that a call opened."""
-        return self._by_opening.get(opening, [])
+    def of(self, opening: Site) -> list[Use]:
+        """The uses of the session that a call opened, itself or through a `partial`."""
+        partial = opening.target.partial
+        found = self._by_opening.get(opening.call, [])
+        return found if partial is None else [*found, *self._by_opening.get(partial, [])]
 
     def use_of(self, site: Site) -> Use | None:
         """The use that the site's call is."""
@@ -474,7 +476,7 @@ class Sessions:
 
     def judge(self, opening: Site) -> Judged:
         """Whether the statements of the file bound the session that `opening` opens."""
-        uses = self.of(opening.call)
+        uses = self.of(opening)
         if MAKERS[opening.name].holds in ("pool", "engine"):
             return self._each(self._checkouts(opening.call, uses))
         users = self._users(opening, uses)
@@ -785,11 +787,13 @@ def imports(module: Module, package: str) -> bool:
 def engine_driver(use: Use) -> tuple[str, bool]:
     """The driver beneath SQLAlchemy, and whether it is known; empty where the URL does not say."""
     opening = use.chain[-1] if use.chain else None
-    if opening is None or opening.call is None or opening.scope is None or not opening.call.args:
+    if opening is None or opening.call is None or opening.scope is None:
         return "", False
-    url = _postgres.read_url(
-        use.site.module.resolver.evaluate(opening.call.args[0], opening.scope), use.site.module.resolver, opening.scope
-    )
+    resolver = use.site.module.resolver
+    named = (k.value for k in opening.call.keywords if k.arg == "url")
+    node = next(iter((*opening.call.args[:1], *named)), None)
+    values = resolver.evaluate(node, opening.scope) if node is not None else ()
+    url = _postgres.read_url(values, resolver, opening.scope)
     return (url.driver, True) if url.driver in _postgres.SERVER_SIDE | _postgres.CLIENT_SIDE else ("", False)
 
 

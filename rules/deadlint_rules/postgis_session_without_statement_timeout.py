@@ -11,8 +11,8 @@ from deadlint.site import Report, Site
 from deadlint_rules import _postgres, _sql, _statement_fixes
 from deadlint_rules._file_limits import is_migration_environment, set_in_file
 from deadlint_rules._postgres import MAKERS, Known
-from deadlint_rules._session_hooks import hook_settings, hooks, judge_hooks
-from deadlint_rules._sessions import Judged, Use, Verdict, faulty, is_probe, no_limit, sessions
+from deadlint_rules._session_hooks import hook_faults, judge_hooks
+from deadlint_rules._sessions import Judged, Use, Verdict, faulty, is_probe, sessions
 
 
 class PostgisSessionWithoutStatementTimeout(Rule):
@@ -98,8 +98,8 @@ class PostgisSessionWithoutStatementTimeout(Rule):
             return
         if _postgres.given(site).known is not Known.NO or set_in_file(site):
             return
-        uses = sessions(site.module).of(site.call)
-        if any(faulty(use) for use in uses) or _zero_in_hook(site):
+        uses = sessions(site.module).of(site)
+        if any(faulty(use) for use in uses) or any(hook_faults(site)):
             return
         judged = _judge(site)
         if judged.verdict is Verdict.HOLDS:
@@ -136,15 +136,6 @@ def _judge(site: Site) -> Judged:
     by_hooks = judge_hooks(site)
     order = (Verdict.HOLDS, Verdict.UNDONE, Verdict.ENDED, Verdict.NONE)
     return min(by_uses, by_hooks, key=lambda j: order.index(j.verdict))
-
-
-def _zero_in_hook(site: Site) -> bool:
-    return any(
-        no_limit(found.setting)
-        for hook in hooks(site)
-        if hook.scope is not None
-        for found in hook_settings(hook.scope, site)
-    )
 
 
 def _level(site: Site, uses: list[Use]) -> Level:

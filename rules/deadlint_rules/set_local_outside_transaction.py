@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from deadlint.rule import Rule
 from deadlint.site import Report, Site
 
-from deadlint_rules import _statement_fixes
+from deadlint_rules import _sql, _statement_fixes
+from deadlint_rules._postgres import MAKERS
+from deadlint_rules._session_hooks import hook_faults
 from deadlint_rules._sessions import EXECUTIONS, WORDS, outside, refused, sessions
 
 
@@ -63,20 +65,28 @@ class SetLocalOutsideTransaction(Rule):
     code = "DL303"
     name = "set-local-outside-transaction"
     since = "0.1.0"
-    calls = EXECUTIONS
+    calls = EXECUTIONS | frozenset(MAKERS)
     words = WORDS
 
     def check(self, site: Site) -> Iterable[Report]:
+        if site.name in MAKERS:
+            for found in hook_faults(site):
+                if found.fault == "outside":
+                    yield site.report(*_words(found.setting), node=found.call)
+            return
         use = sessions(site.module).use_of(site)
         if use is None or refused(use) is not None:
             return
         setting = outside(use)
-        if setting is None:
-            return
-        shown = f"set_config('{setting.name}', …, true)" if setting.function else f"SET LOCAL {setting.name}"
-        effect = "has no effect, and says nothing" if setting.function else "is a warning, and has no effect"
-        yield site.report(
-            f"`{shown}` on a connection in autocommit {effect}: the limit ends with the statement that sets it",
-            "open a transaction around it (`with conn.transaction():`), or set it for the session",
-            fix=lambda: _statement_fixes.for_session(use, setting),
-        )
+        if setting is not None:
+            yield site.report(*_words(setting), fix=lambda: _statement_fixes.for_session(use, setting))
+
+
+def _words(setting: _sql.Setting) -> tuple[str, str]:
+    """The message and the remedy."""
+    shown = f"set_config('{setting.name}', …, true)" if setting.function else f"SET LOCAL {setting.name}"
+    effect = "has no effect, and says nothing" if setting.function else "is a warning, and has no effect"
+    return (
+        f"`{shown}` on a connection in autocommit {effect}: the limit ends with the statement that sets it",
+        "open a transaction around it (`with conn.transaction():`), or set it for the session",
+    )

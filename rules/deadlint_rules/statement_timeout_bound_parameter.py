@@ -8,7 +8,9 @@ from deadlint.model import Level
 from deadlint.rule import Rule
 from deadlint.site import Report, Site
 
-from deadlint_rules import _statement_fixes
+from deadlint_rules import _sql, _statement_fixes
+from deadlint_rules._postgres import MAKERS
+from deadlint_rules._session_hooks import driver, hook_faults
 from deadlint_rules._sessions import EXECUTIONS, WORDS, refused, sessions
 
 
@@ -68,19 +70,31 @@ class StatementTimeoutBoundParameter(Rule):
     code = "DL302"
     name = "statement-timeout-bound-parameter"
     since = "0.1.0"
-    calls = EXECUTIONS
+    calls = EXECUTIONS | frozenset(MAKERS)
     words = WORDS
 
     def check(self, site: Site) -> Iterable[Report]:
+        if site.name in MAKERS:
+            for found in hook_faults(site):
+                if found.fault == "refused":
+                    yield site.report(*_words(found.setting, driver(site)), node=found.call)
+            return
         use = sessions(site.module).use_of(site)
         refusal = refused(use) if use is not None else None
         if use is None or refusal is None:
             return
-        setting, driver, sure = refusal
+        setting, name, sure = refusal
         yield site.report(
-            f"`SET {setting.name} = {setting.placeholder}` is a syntax error with {driver}: its values are bound on the"
-            " server, and SET takes no parameters there",
-            f"write `SELECT set_config('{setting.name}', {setting.placeholder}, …)` and pass the value as a string",
+            *_words(setting, name),
             level=Level.DEFAULT if sure else Level.STRICT,
             fix=lambda: _statement_fixes.set_config(use, setting, sure=sure),
         )
+
+
+def _words(setting: _sql.Setting, driver: str) -> tuple[str, str]:
+    """The message and the remedy."""
+    return (
+        f"`SET {setting.name} = {setting.placeholder}` is a syntax error with {driver}: its values are bound on the"
+        " server, and SET takes no parameters there",
+        f"write `SELECT set_config('{setting.name}', {setting.placeholder}, …)` and pass the value as a string",
+    )

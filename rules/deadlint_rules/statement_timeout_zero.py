@@ -13,7 +13,7 @@ from deadlint.site import Report, Site
 from deadlint_rules import _postgres, _sql, _statement_fixes
 from deadlint_rules._file_limits import is_migration_environment
 from deadlint_rules._postgres import MAKERS
-from deadlint_rules._session_hooks import hook_settings, hooks
+from deadlint_rules._session_hooks import hook_faults
 from deadlint_rules._sessions import EXECUTIONS, WORDS, Use, no_limit, refused, sessions, zero
 
 # Work that is exempt on purpose, as functions that do it are called.
@@ -110,10 +110,9 @@ def _at_opening(site: Site) -> Iterable[Report]:
             level=level,
             fix=lambda: _statement_fixes.with_limit(site, given.node, given.value, quoted=False, safety=safety),
         )
-    for hook in hooks(site):
-        for found in hook_settings(hook.scope, site) if hook.scope is not None else ():
-            if found.setting.name == _sql.STATEMENT and no_limit(found.setting):
-                yield site.report(_message(found.setting.value), _remedy(found.setting.value), node=found.call)
+    for found in hook_faults(site):
+        if found.fault == "zero":
+            yield site.report(_message(found.setting.value), _remedy(found.setting.value), node=found.call)
 
 
 def _message(value: str) -> str:
