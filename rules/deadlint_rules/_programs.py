@@ -147,6 +147,11 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 class _Reader:
     resolver: Resolver
     settings: Settings
+    depth: int = 0
+
+    def _deeper(self) -> _Reader | None:
+        """For what an argument of a call may be: `x = str(x)` in a loop has no end."""
+        return replace(self, depth=self.depth + 1) if self.depth < 4 else None
 
     def command(self, value: Value, *, shell: bool) -> Command:
         words = self._words(value)
@@ -170,8 +175,9 @@ class _Reader:
             case Const(str()) | Template():
                 return _split(_text_of(value))
             case Result(name="shlex.split" | "builtins.map", call=call, scope=scope) if call and call.args and scope:
-                for inner in self.resolver.evaluate(call.args[-1], scope):
-                    return self._words(inner)
+                deeper = self._deeper()
+                if deeper is not None:
+                    return deeper._words(self.resolver.evaluate(call.args[-1], scope)[0])
             case External() | Result() | Member():
                 text = self._text((value,))
                 return [text] if text.strip(HOLE) else None
@@ -191,11 +197,11 @@ class _Reader:
             case External(name="sys.executable"):
                 return "python"
             case Result(name=name, call=call, scope=scope) if call is not None and scope is not None and call.args:
-                inner = _PATHS.get(name)
-                if inner is None:
+                inner, deeper = _PATHS.get(name), self._deeper()
+                if inner is None or deeper is None:
                     return HOLE
                 argument = call.args[inner] if -len(call.args) <= inner < len(call.args) else call.args[0]
-                text = self._text(self.resolver.evaluate(argument, scope))
+                text = deeper._text(self.resolver.evaluate(argument, scope))
                 return f"{HOLE}/{text}" if name == "os.path.join" else text
             case Member(name=name, receiver=receiver) if name.startswith("pathlib."):
                 return self._of(receiver)
