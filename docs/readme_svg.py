@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
+from deadlint_budget import run
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
@@ -36,12 +36,10 @@ def printed() -> str:
     surroundings = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     surroundings |= {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": str(COLUMNS)}
     command = [sys.executable, "-m", "deadlint", *COMMAND, "--no-cache"]
-    done = subprocess.run(
-        command, cwd=ROOT, env=surroundings, capture_output=True, encoding="utf-8", check=False, timeout=60
-    )
+    done = run(command, cwd=ROOT, env=surroundings, capture_output=True, encoding="utf-8", check=False, want=60)
     if done.returncode != 1:
         raise SystemExit(f"{' '.join(command)}: exit status {done.returncode} instead of 1\n{done.stderr}")
-    return done.stdout
+    return str(done.stdout)
 
 
 def picture(text: str) -> str:

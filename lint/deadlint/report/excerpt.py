@@ -42,6 +42,14 @@ class Mark:
         end = self.span.end_column - 1 if self.span.end_line == self.span.line else len(line.rstrip())
         return start, max(min(end, len(line)), start)
 
+    def columns_inside(self, number: int, line: str) -> list[Columns]:
+        """What it covers of any of its lines, leading space apart: both ends of that are worth showing."""
+        if not self.span.line <= number <= self.span.end_line:
+            return []
+        start = self.span.column - 1 if number == self.span.line else len(line) - len(line.lstrip())
+        end = self.span.end_column - 1 if number == self.span.end_line else len(line.rstrip())
+        return [(min(start, len(line)), max(min(end, len(line)), min(start, len(line))))]
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -100,8 +108,8 @@ class _Layout:
         line, tall = self.lines[number - 1], self.tall
         here = [mark for mark in self.marks if mark.span.line == number and mark is not tall]
         columns = [mark.columns(line) for mark in here]
-        if tall is not None and number == tall.span.line:
-            columns.append(tall.columns(line))
+        if tall is not None:
+            columns += tall.columns_inside(number, line)
         view = LineView.of(line, columns, self.room)
         spans = [mark.columns(line) for mark in here if mark.primary]
         rows = [Row(number, (*self.lane(number), *view.pieces(spans)))]

@@ -164,6 +164,12 @@ def test_the_finding_comes_before_what_is_related_on_its_line() -> None:
     ]
 
 
+def test_a_long_line_in_a_long_span_keeps_both_its_ends() -> None:
+    line = block(f"a = get(\n    {'u, ' * 50}timeout=900,\n)\n", "get(", ")")[2]
+    assert line.startswith(" 2 │ │     u, u, ")
+    assert line.endswith("u, timeout=900,")
+
+
 @pytest.mark.parametrize("text", ["[bold red]x[/]", "[/]", "[link=file:///etc]", ":warning:", "\\[a]"])
 def test_markup_in_paths_messages_and_source_is_text(text: str) -> None:
     source = f"get({text!r})\n"
