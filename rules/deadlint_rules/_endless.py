@@ -116,7 +116,7 @@ def ends(call: ast.Call, site: Site, child: Child, names: Names) -> bool:
 
 def _same(call: ast.Call, site: Site, child: Child) -> bool:
     """Whether a call is about the same child: the name may have been given to another one since."""
-    other = site.module.site_of.get(call)
+    other = site.module.site(call)
     if other is None or not child.constructors:
         return True
     found = set(child_of(other).constructors)

@@ -120,6 +120,7 @@ class Paths:
     module: Module
     session: bool | None  # whether the child leads a group; None where that is not known
     piped: bool
+    clock: bool = False  # whether a look at the clock counts as a limit: one that is written by hand
     _busy: set[Scope] = field(default_factory=set)
 
     def outcome(self, scope: Scope, names: Names) -> States:
@@ -365,6 +366,9 @@ class _Walk:
                 return frozenset().union(*(self.assume(part, states, truth=truth) for part in parts))
             case ast.Constant(value=value):
                 return states if bool(value) is truth else _NOTHING
+        late = late_test(test, self.paths.module, self.scope) if self.paths.clock and not self.paths._busy else None
+        if late is not None:
+            return frozenset(replace(s, expired=True) for s in states) if late is truth else states
         alive = self.alive_test(test)
         if alive is not None:
             return frozenset(_known_dead(s) for s in states) if alive is not truth else _running(states)
@@ -541,6 +545,20 @@ def alive_test(test: ast.expr, names: Names) -> bool | None:
             return True
         case ast.Call(func=ast.Attribute(value=base, attr="poll")) if names.is_child(base):
             return None
+    return None
+
+
+_CLOCKS = frozenset({"time.time", "time.monotonic", "time.perf_counter", "datetime.datetime.now"})
+
+
+def late_test(test: ast.expr, module: Module, scope: Scope) -> bool | None:
+    """True where `test` holds once a time is over, False where it holds until then; None where it asks no clock."""
+    match test:
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            for side, more in ((left, ast.Gt | ast.GtE), (right, ast.Lt | ast.LtE)):
+                calls = (n for n in ast.walk(side) if isinstance(n, ast.Call))
+                if any(called_names(module, call, scope) & _CLOCKS for call in calls):
+                    return isinstance(op, more) if isinstance(op, ast.Gt | ast.GtE | ast.Lt | ast.LtE) else None
     return None
 
 

@@ -7,7 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deadlint.index.scopes import Scope, dotted
+from deadlint.index.scopes import Binding, Scope, dotted
+from deadlint.index.values import Function
 from deadlint.site import Site
 
 from deadlint_rules._kill_paths import Names
@@ -46,9 +47,20 @@ def owner_of(site: Site, key: str) -> Owner:
     parameters = {p.arg for p in function.parameters()}
     if rest:
         return _of_class(site.module, function, key) if head in parameters else SOMEBODY
-    if head in parameters:
-        return SOMEBODY  # the caller's
+    if head in parameters or _lent(site, function, head):
+        return SOMEBODY  # the caller's, or that of the context manager which gives it
     return SOMEBODY if _escapes(function, key) else NOBODY
+
+
+def _lent(site: Site, function: Scope, name: str) -> bool:
+    """Whether a `with` over a function of the project gives the child, and ends it at its exit."""
+    for binding in function.bindings.get(name, ()):
+        match binding:
+            case Binding(kind="enter", value=ast.Call(func=func)):
+                for value in site.values(func):
+                    if isinstance(value, Function) and site.module.resolver.walked(value.scope).yields:
+                        return True
+    return False
 
 
 def _of_class(module: Module, function: Scope, key: str) -> Owner:

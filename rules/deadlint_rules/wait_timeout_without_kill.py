@@ -12,7 +12,7 @@ from deadlint.model import Level
 from deadlint.rule import Rule
 from deadlint.site import Report, Site
 
-from deadlint_rules._kill_paths import Kill, Names, Paths, State, TooMany
+from deadlint_rules._kill_paths import Kill, Names, Paths, State, TooMany, late_test
 from deadlint_rules._limits import seconds
 from deadlint_rules._process_owners import Owner, handed_over, owner_of
 from deadlint_rules._process_repairs import to_wait
@@ -29,6 +29,9 @@ class WaitTimeoutWithoutKill(Rule):
     through handlers, `finally`, loops, and functions of the file that the child is given to. A path is right where
     it kills the child's group (`killpg` of a child with `start_new_session=True` or `process_group=0`, or a walk over
     its descendants) and then reaps it. Reported once a function and child, on its first timed wait.
+
+    A limit that is kept by hand, in a loop that polls the child and looks at the clock, is judged alike, and reported
+    on the last thing that is done to the child.
 
     Killing and reaping only the direct child is enough for programs that have no children: it is reported at the
     strict level for those in `leaf`.
@@ -85,11 +88,14 @@ class WaitTimeoutWithoutKill(Rule):
     code = "DL102"
     name = "wait-timeout-without-kill"
     since = "0.1.0"
-    calls = frozenset({"subprocess.Popen.wait", "subprocess.Popen.communicate"})
-    words = (("subprocess", "wait("), ("subprocess", "communicate"))
+    calls = frozenset({"subprocess.Popen.wait", "subprocess.Popen.communicate", "subprocess.Popen.poll"})
+    words = (("subprocess", "wait("), ("subprocess", "communicate"), ("subprocess", "poll("))
 
     def check(self, site: Site) -> Iterator[Report]:
         method = site.name.rpartition(".")[2]
+        if method == "poll":
+            yield from _by_hand(site)
+            return
         if limit_given(site, "timeout", _POSITION[method]) is not Given.YES or in_wrapper(site):
             return
         child = child_of(site)
@@ -108,6 +114,38 @@ class WaitTimeoutWithoutKill(Rule):
         )
 
 
+def _by_hand(site: Site) -> Iterator[Report]:
+    """A limit that a loop keeps by polling the child and looking at the clock, where its end leaves the child."""
+    child = child_of(site)
+    if not child.key or site.scope.kind != "function" or in_wrapper(site):
+        return
+    calls = [c for c in site.scope.calls if isinstance(c.func, ast.Attribute) and dotted(c.func.value) == child.key]
+    if any(isinstance(c.func, ast.Attribute) and c.func.attr in _POSITION and (c.args or c.keywords) for c in calls):
+        return  # a wait with a limit, which is judged itself
+    polls = [c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "poll"]
+    if min(polls, key=lambda c: (c.lineno, c.col_offset)) is not site.call:
+        return
+    loop = next((s for s in site.scope.blocks if isinstance(s, ast.While) and _keeps_time(s, site, polls)), None)
+    problem = _problem(site, child, site.scope, clock=True) if loop is not None else None
+    if problem is not None and loop is not None:
+        ends = [
+            c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr in _ENDS and c.lineno >= loop.lineno
+        ]
+        node = max(ends, key=lambda c: (c.lineno, c.col_offset)) if ends else loop
+        yield site.report(problem.message, problem.remedy, level=problem.level, node=node)
+
+
+_ENDS = ("kill", "terminate", "send_signal")
+
+
+def _keeps_time(loop: ast.While, site: Site, polls: list[ast.Call]) -> bool:
+    """Whether a loop polls the child and looks at a clock."""
+    inside = list(ast.walk(loop))
+    return any(poll in inside for poll in polls) and any(
+        late_test(node, site.module, site.scope) is not None for node in inside if isinstance(node, ast.Compare)
+    )
+
+
 def _is_first(site: Site, child: Child) -> bool:
     """Whether this is the first timed wait for this child in the function."""
     if not child.key:
@@ -117,7 +155,7 @@ def _is_first(site: Site, child: Child) -> bool:
         earlier = (call.lineno, call.col_offset) < (site.call.lineno, site.call.col_offset)
         if not earlier or not isinstance(func, ast.Attribute) or func.attr not in _POSITION:
             continue
-        other = site.module.site_of.get(call)
+        other = site.module.site(call)
         if other is None or dotted(func.value) != child.key:
             continue
         for target in other.targets:
@@ -138,7 +176,7 @@ class _Problem:
     level: Level = Level.DEFAULT
 
 
-def _problem(site: Site, child: Child, scope: Scope) -> _Problem | None:
+def _problem(site: Site, child: Child, scope: Scope, *, clock: bool = False) -> _Problem | None:
     """What is wrong with the paths behind the expiry; None where all is well or not known."""
     limit = _limit_text(site)
     if not child.key:
@@ -150,7 +188,7 @@ def _problem(site: Site, child: Child, scope: Scope) -> _Problem | None:
     if handed_over(site.module, scope, names):
         return None
     try:
-        states = Paths(site.module, child.in_group, child.piped).outcome(scope, names)
+        states = Paths(site.module, child.in_group, child.piped, clock).outcome(scope, names)
     except TooMany:
         return None
     owner = owner_of(site, child.key)
@@ -186,7 +224,7 @@ def _asked_and_waits(state: State) -> int | None:
 
 def _described(fault: int, site: Site, child: Child, limit: str) -> _Problem:
     name, label = child.name, child.label
-    method = site.name.rpartition(".")[2]
+    method = "wait" if site.name.endswith("poll") else site.name.rpartition(".")[2]
     helper = f"`deadlint_budget.{method}({child.key}, want=…)`"
     remedy = f"start it with `start_new_session=True` and call {helper}, which stops the group and reaps it"
     tree = _tree(child)
@@ -231,6 +269,8 @@ def _tree(child: Child) -> str:
 
 def _limit_text(site: Site) -> str:
     method = site.name.rpartition(".")[2]
+    if method not in _POSITION:
+        return ""
     constant = site.argument("timeout", _POSITION[method]).constant
     value = number(constant) if constant is not None else None
     return f" of {seconds(value)}" if value is not None else ""
