@@ -48,9 +48,7 @@ def _status(arguments: list[str]) -> int:
     except Exception as error:
         if "--debug" in arguments:
             raise
-        return _fail(
-            f"a fault of deadlint itself ({type(error).__name__}: {error}); please report it with --debug"
-        )
+        return _fail(f"a fault of deadlint itself ({type(error).__name__}: {error}); please report it with --debug")
 
 
 def _fail(text: str) -> int:
@@ -79,15 +77,13 @@ def cli() -> None:
 @cli.command()
 @click.argument("paths", nargs=-1)
 @click.option("--fix", is_flag=True, help="Apply the safe fixes.")
-@click.option(
-    "--unsafe-fixes", is_flag=True, help="Apply those as well that may change behaviour; implies --fix."
-)
+@click.option("--unsafe-fixes", is_flag=True, help="Apply those as well that may change behaviour; implies --fix.")
 @click.option("--diff", is_flag=True, help="Show what fixes would change, and change nothing.")
 @_rules_option("--select", "Only these rules: codes, prefixes or names, separated by commas.")
 @_rules_option("--extend-select", "These rules as well.")
 @_rules_option("--ignore", "Not these rules.")
 @click.option("--level", type=click.Choice([level.value for level in Level]), help="How much to report.")
-@click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("--output-format", type=click.Choice(FORMATS), default="text", help="How to print findings.")
 @click.option("--config", type=click.Path(), metavar="FILE", help="This configuration for all files.")
 @click.option("--isolated", is_flag=True, help="No configuration at all.")
 @click.option("--no-cache", is_flag=True, help="Neither read nor write what is known of unchanged files.")
@@ -128,7 +124,7 @@ def rule(rule: str) -> None:
 
 
 @cli.command()
-@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", help="How to print them.")
 def rules(output_format: str) -> None:
     """List the rules."""
     from deadlint.explain import list_rules  # noqa: PLC0415 - loads the rules

@@ -33,9 +33,7 @@ class Done(Generic[Result]):
     result: Result | Died
 
 
-def in_processes(
-    work: Callable[[range], Result], count: int, *, processes: int, chunk: int
-) -> Iterator[Done[Result]]:
+def in_processes(work: Callable[[range], Result], count: int, *, processes: int, chunk: int) -> Iterator[Done[Result]]:
     """Run `work` on the items 0 to `count`, `chunk` at a time; yields what is done, in any order.
 
     When the caller stops, by an exception or Ctrl-C, the processes are killed at once.
@@ -63,10 +61,18 @@ class _Pool(Generic[Result]):
     def start(self) -> None:
         """Start a process on the next chunk."""
         ours, theirs = self._context.Pipe()
-        process = self._context.Process(target=_serve, args=(theirs, self._work), daemon=True)
-        process.start()
-        theirs.close()
-        self._give(ours, process)
+        # A forked process has our ends of all pipes as well. While it does, no end of us would be seen by any.
+        inherited = [ours, *self.busy] if self._context.get_start_method() == "fork" else []
+        process = self._context.Process(target=_serve, args=(theirs, inherited, self._work), daemon=True)
+        # Ctrl-C waits until the process is on our books, or it would be left running; and it stays away from
+        # the process for good: it reaches us too, and we end what we have started.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            process.start()
+            theirs.close()
+            self._give(ours, process)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def _give(self, connection: Connection[Any, Any], process: BaseProcess) -> None:
         chunk = self.waiting.popleft()
@@ -111,9 +117,12 @@ class _Pool(Generic[Result]):
         self.busy.clear()
 
 
-def _serve(connection: Connection[Any, Any], work: Callable[[range], Any]) -> None:
+def _serve(
+    connection: Connection[Any, Any], inherited: list[Connection[Any, Any]], work: Callable[[range], Any]
+) -> None:
     """What a process does: take a chunk, hand in what came of it, until the other end closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent as well, which ends us
+    for other in inherited:
+        other.close()
     try:
         while True:
             connection.send(work(connection.recv()))

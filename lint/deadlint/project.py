@@ -28,6 +28,7 @@ class Project:
     """What the imports of a file lead to."""
 
     def __init__(self, settings: Settings) -> None:
+        forget()  # the disk may have changed since the last project, as it does under an editor
         self._settings = settings
         self._modules: OrderedDict[str, Module | None] = OrderedDict()
         self.effort = Effort()
@@ -57,7 +58,7 @@ class Project:
         if not target or target.startswith(".") or key in self.effort.busy:
             return ()
         path, rest, looked_at = locate(target, package_root(importer), self._settings.root)
-        self._asked.setdefault(os.path.abspath(importer), set()).update(looked_at)
+        self._asked.setdefault(os.path.abspath(importer), set()).update(looked_at, package_marks(importer))
         if path is None or not rest or _same(path, importer):
             return ()
         module = self._module(path, shown=path if os.path.isabs(importer) else os.path.relpath(path))
@@ -116,13 +117,21 @@ def _is_file(path: str) -> bool:
 @lru_cache(maxsize=8192)
 def package_root(path: str) -> str:
     """The directory from which the file's own package is imported: the first above it without `__init__.py`."""
+    return os.path.dirname(package_marks(path)[-1])
+
+
+@lru_cache(maxsize=8192)
+def package_marks(path: str) -> tuple[str, ...]:
+    """Where an `__init__.py` makes the directory of a file, or one above it, part of a package.
+
+    The last is the one that is missing: there the package is imported from.
+    """
     directory = os.path.dirname(os.path.abspath(path))
-    while _is_file(os.path.join(directory, "__init__.py")):
-        above = os.path.dirname(directory)
-        if above == directory:
-            break
-        directory = above
-    return directory
+    marks = [os.path.join(directory, "__init__.py")]
+    while _is_file(marks[-1]) and os.path.dirname(directory) != directory:
+        directory = os.path.dirname(directory)
+        marks.append(os.path.join(directory, "__init__.py"))
+    return tuple(marks)
 
 
 @lru_cache(maxsize=8192)
@@ -163,3 +172,9 @@ def _starts(root: str, project: str) -> Iterator[str]:
 @lru_cache(maxsize=65536)
 def _is_directory(path: str) -> bool:
     return os.path.isdir(path)
+
+
+def forget() -> None:
+    """Look at the disk anew from here on."""
+    for known in (_is_file, _is_directory, locate, package_root, package_marks, package_of):
+        known.cache_clear()
