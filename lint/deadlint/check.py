@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from deadlint.interest import interest_of
 from deadlint.model import Finding, Level, Span
 from deadlint.rule import Rule
 from deadlint.settings import Settings
@@ -15,6 +15,7 @@ from deadlint.site import Report, Site
 from deadlint.source import SourceFile
 
 if TYPE_CHECKING:
+    from deadlint.index.module import Module
     from deadlint.project import Project
 
 SYNTAX_ERROR = ("DL001", "syntax-error")
@@ -48,45 +49,19 @@ def check_source(
     except ValueError as error:
         raise CannotCheck(str(error)) from error
     try:
-        findings = list(_findings(module.sites, rules, with_fixes=with_fixes))
+        findings = list(_findings(module, rules, with_fixes=with_fixes))
     except RecursionError as error:
         raise CannotCheck("expressions are nested too deeply to be followed") from error
     return sorted(_most_telling(findings), key=lambda f: f.sort_key)
 
 
-def _findings(sites: Sequence[Site], rules: Sequence[Rule], *, with_fixes: bool) -> Iterator[Finding]:
-    wanted = _by_name(rules)
-    for site in sites:
-        for rule, name in _interested(site, wanted):
+def _findings(module: Module, rules: Sequence[Rule], *, with_fixes: bool) -> Iterator[Finding]:
+    interest = interest_of(tuple(rules))
+    for site in module.sites_of(interest.names(module.source.text)):
+        for rule, name in interest.rules_for(site):
             there = replace(site, name=name, _cache={})
             for report in rule.check(there):
                 yield _finding(rule, there, report, with_fixes=with_fixes)
-
-
-def _by_name(rules: Iterable[Rule]) -> dict[str, list[Rule]]:
-    found: dict[str, list[Rule]] = {}
-    for rule in rules:
-        for name in rule.calls:
-            found.setdefault(name, []).append(rule)
-    return found
-
-
-def _interested(site: Site, wanted: dict[str, list[Rule]]) -> Iterator[tuple[Rule, str]]:
-    """The rules that want this call, each once, with the target's name that brought it here."""
-    seen: set[str] = set()
-    for target in site.targets:
-        for name in (target.name, *_wildcards(target.name)):
-            for rule in wanted.get(name, ()):
-                if rule.code not in seen:
-                    seen.add(rule.code)
-                    yield rule, target.name
-
-
-@lru_cache(maxsize=4096)
-def _wildcards(name: str) -> tuple[str, ...]:
-    """`a.b.*` and `a.*` for `a.b.c`."""
-    parts = name.split(".")
-    return tuple(f"{'.'.join(parts[:i])}.*" for i in range(len(parts) - 1, 0, -1))
 
 
 def _finding(rule: Rule, site: Site, report: Report, *, with_fixes: bool) -> Finding:

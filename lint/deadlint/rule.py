@@ -30,7 +30,8 @@ class Rule(ABC):
     code: ClassVar[str]
     name: ClassVar[str]
     since: ClassVar[str]
-    # The calls that the rule looks at, by canonical dotted name; `requests.*` stands for any name below.
+    # The calls that the rule looks at, by canonical dotted name. `airflow.**` stands for everything below, `requests.*`
+    # for something below whose name is only known at run time: `getattr(requests, verb)`.
     calls: ClassVar[frozenset[str]]
     # A file is worth parsing for this rule if it holds every word of one of these groups.
     words: ClassVar[tuple[tuple[str, ...], ...]]

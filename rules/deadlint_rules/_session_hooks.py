@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from deadlint.index.scopes import Scope
-from deadlint.index.values import NONE, External, Function, Partial, Value
+from deadlint.index.values import NONE, External, Value
 from deadlint.site import Site
 
 from deadlint_rules import _sql
 from deadlint_rules._postgres import MAKERS, SERVER_SIDE, url
-from deadlint_rules._sessions import Judged, Verdict, chain_of, no_limit, sql_texts
+from deadlint_rules._sessions import Judged, Verdict, chain_of, function_of, no_limit, settings_in
 
 When = Literal["connect", "checkout", "reset"]
 _LISTENING = frozenset({"sqlalchemy.event.listens_for", "sqlalchemy.event.listen"})
@@ -22,7 +22,6 @@ _EVERY_ENGINE = frozenset(
 )
 # Events that come once in a connection's life; all others come again for each use of it.
 _ONCE = frozenset({"connect", "first_connect"})
-_EXECUTING = frozenset({"execute", "exec_driver_sql", "scalar", "fetch", "fetchval"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +34,6 @@ class Hook:
 
     when: When
     scope: Scope | None
-
-
-@dataclass(frozen=True, slots=True)
-class HookSetting:
-    """A limit that a hook sets, where, and whether that lasts."""
-
-    setting: _sql.Setting
-    call: ast.Call
 
 
 def hooks(site: Site) -> Iterator[Hook]:
@@ -61,16 +52,7 @@ def hooks(site: Site) -> Iterator[Hook]:
 def _given(site: Site, name: str, when: When) -> Iterator[Hook]:
     argument = site.argument(name)
     if argument.values and argument.values != (NONE,):
-        yield from (Hook(when, _scope(value)) for value in argument.values)
-
-
-def _scope(value: Value) -> Scope | None:
-    match value:
-        case Function(scope=scope):
-            return scope
-        case Partial(function=Function(scope=scope)):
-            return scope
-    return None
+        yield from (Hook(when, function_of(value)) for value in argument.values)
 
 
 def _events(site: Site) -> Iterator[Hook]:
@@ -95,7 +77,7 @@ def _concerns(value: Value, site: Site) -> bool:
 
 
 def _is_engine(site: Site, call: ast.Call | None) -> bool:
-    made = site.module.site_of.get(call) if call is not None else None
+    made = site.module.site(call) if call is not None else None
     return made is not None and any(t.name in MAKERS for t in made.targets)
 
 
@@ -105,22 +87,7 @@ def _listeners(listener: Site) -> Iterator[Scope | None]:
         if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef):
             yield listener.module.walker.scope_of[parent]
     elif len(listener.call.args) > 2:
-        yield from (_scope(value) for value in listener.values(listener.call.args[2]))
-
-
-def hook_settings(scope: Scope, site: Site, depth: int = 2) -> Iterator[HookSetting]:
-    """The limits on statements that a hook sets, itself or through a function that it calls."""
-    resolver = site.module.resolver
-    for call in resolver.body(scope).calls:
-        match call.func:
-            case ast.Attribute(attr=name) if name in _EXECUTING and call.args:
-                for text in sql_texts(resolver.evaluate(call.args[0], scope), resolver, scope):
-                    yield from (HookSetting(s, call) for s in _sql.settings(text) if s.bounds)
-            case ast.Name() | ast.Attribute() if depth:
-                for value in resolver.evaluate(call.func, scope):
-                    inner = _scope(value)
-                    if inner is not None and inner is not scope:
-                        yield from hook_settings(inner, site, depth - 1)
+        yield from (function_of(value) for value in listener.values(listener.call.args[2]))
 
 
 Fault = Literal["refused", "outside", "zero"]
@@ -138,7 +105,7 @@ class HookFault:
 def hook_faults(site: Site) -> Iterator[HookFault]:
     """The faults of an engine's or a pool's hooks that have rules of their own."""
     for hook in hooks(site):
-        for found in hook_settings(hook.scope, site) if hook.scope is not None else ():
+        for found in settings_in(hook.scope, site.module.resolver) if hook.scope is not None else ():
             setting = found.setting
             bound = len(found.call.args) > 1 or bool(found.call.keywords)
             if setting.placeholder and not setting.function and bound and driver(site) in SERVER_SIDE:
@@ -168,7 +135,7 @@ def judge_hooks(site: Site) -> Judged:
 def _judge(hook: Hook, site: Site) -> Judged:
     if hook.scope is None:
         return Judged(Verdict.HOLDS)  # unknown, so not our word against it
-    for found in hook_settings(hook.scope, site):
+    for found in settings_in(hook.scope, site.module.resolver):
         if hook.when == "checkout":
             return Judged(Verdict.HOLDS, found.call)
         if hook.when == "reset" or found.setting.local is True:
@@ -188,7 +155,7 @@ def _committed(scope: Scope, setting: ast.Call, site: Site) -> bool:
                 autocommit = not (isinstance(binding.value, ast.Constant) and not binding.value.value)
     if autocommit:
         return True
-    later = [*owner.calls, *site.module.resolver.body(scope).calls]
+    later = [*owner.calls, *site.module.resolver.walked(scope).calls]
     return any(
         isinstance(c.func, ast.Attribute)
         and c.func.attr in ("commit", "set_session", "set_isolation_level", "set_autocommit")

@@ -15,14 +15,16 @@ from weakref import WeakKeyDictionary
 from deadlint.index import fold
 from deadlint.index.module import Module
 from deadlint.index.resolve import Resolver
-from deadlint.index.scopes import Scope
+from deadlint.index.scopes import Scope, dotted
 from deadlint.index.values import (
     NONE,
     UNKNOWN,
     Const,
     External,
+    Function,
     Mapping,
     Member,
+    Partial,
     Result,
     Template,
     Value,
@@ -268,6 +270,39 @@ def _selected(value: Value, resolver: Resolver, scope: Scope) -> str | None:
     return None
 
 
+_EXECUTING = frozenset({"execute", "exec_driver_sql", "scalar", "fetch", "fetchval"})
+
+
+@dataclass(frozen=True, slots=True)
+class SetIn:
+    """A limit on statements that a function sets on a connection that it is given, and where."""
+
+    setting: _sql.Setting
+    call: ast.Call
+
+
+def settings_in(scope: Scope, resolver: Resolver, depth: int = 2) -> Iterator[SetIn]:
+    """The limits on statements that a function sets, itself or through a function that it calls."""
+    for call in resolver.walked(scope).calls:
+        match call.func:
+            case ast.Attribute(attr=name) if name in _EXECUTING and call.args:
+                for text in sql_texts(resolver.evaluate(call.args[0], scope), resolver, scope):
+                    yield from (SetIn(s, call) for s in _sql.settings(text) if s.bounds)
+            case ast.Name() | ast.Attribute() if depth:
+                for value in resolver.evaluate(call.func, scope):
+                    inner = function_of(value)
+                    if inner is not None and inner is not scope:
+                        yield from settings_in(inner, resolver, depth - 1)
+
+
+def function_of(value: Value) -> Scope | None:
+    """The function of the project that a value is, bare or with arguments bound."""
+    match value:
+        case Function(scope=scope) | Partial(function=Function(scope=scope)):
+            return scope
+    return None
+
+
 # --- all sessions of a file ------------------------------------------------------------------------------------
 
 
@@ -333,15 +368,23 @@ class Sessions:
         return ()
 
     def _helpers(self, site: Site) -> Iterator[Use]:
-        """Calls that hand a connection to something elsewhere that says it sets a limit."""
-        called = site.target.name.rpartition(".")[2]
-        if not any(word in called.lower() for word in _SETUP_WORDS):
+        """Calls that hand a connection to something elsewhere that sets a limit, or says that it does."""
+        if not self._sets_elsewhere(site):
             return
         for node in (*site.call.args, *(k.value for k in site.call.keywords)):
             for value in site.values(node):
                 chain = chain_of(value, self._resolver)
                 if any(r.name in (*_CHECKOUTS, *_TYPES) for r in chain):
                     yield Use("helper", site, site.target, chain)
+
+    def _sets_elsewhere(self, site: Site) -> bool:
+        functions = [f for v in site.values(site.call.func) if (f := function_of(v)) is not None]
+        if any(f.module is self._module.scope for f in functions):
+            return False  # its statements are among the uses
+        if any(not no_limit(s.setting) for f in functions for s in settings_in(f, self._resolver)):
+            return True
+        called = dotted(site.call.func).rpartition(".")[2] if functions else site.target.name.rpartition(".")[2]
+        return any(word in called.lower() for word in _SETUP_WORDS)
 
     @cached_property
     def _by_opening(self) -> dict[ast.Call, list[Use]]:
@@ -409,7 +452,7 @@ class Sessions:
         return self._opened_in_autocommit(use)
 
     def _opened_in_autocommit(self, use: Use) -> bool | None:
-        opening = self._module.site_of.get(use.opened) if use.opened is not None else None
+        opening = self._module.site(use.opened) if use.opened is not None else None
         if opening is None:
             return None
         name = next((t.name for t in opening.targets if t.name in MAKERS), None)
@@ -739,6 +782,12 @@ def sessions(module: Module) -> Sessions:
     if module not in _KNOWN:
         _KNOWN[module] = Sessions(module)
     return _KNOWN[module]
+
+
+def use_of(site: Site) -> Use | None:
+    """The use that the site's call is; None where the file names no limit at all."""
+    text = site.module.source.text.lower()
+    return sessions(site.module).use_of(site) if any(name in text for name in _sql.LIMITS) else None
 
 
 # --- faults of single statements -------------------------------------------------------------------------------

@@ -57,6 +57,8 @@ def _under_budget(site: Site) -> Fix | None:
     item = site.parent
     if budget is None or not isinstance(item, ast.withitem) or not isinstance(item.optional_vars, ast.Name):
         return None
+    if not site.argument("autocommit").absent:
+        return None  # the helper would put all of the block into one transaction
     name, needed = site.helper("statement_timeout")
     _, end = site.module.source.extent(item.optional_vars)
     edit = Edit(end, end, f", {name}({item.optional_vars.id}, {budget})")
@@ -108,6 +110,10 @@ def _in_dict(
     argument = site.argument(keyword)
     if argument.absent:
         return _fix(site, _with_keyword(site, keyword, f'{{"{key}": {value(limit)}}}'), limit, safety)
+    match argument.node:
+        case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords) if key not in [k.arg for k in keywords]:
+            added = region.rewritten(region.parse_call(site.module.source, argument.node), add=[(key, value(limit))])
+            return _fix(site, region.replace_call(site.module.source, argument.node, added), limit, safety)
     if not isinstance(argument.node, ast.Dict):
         return None
     present = entry(argument.node, key)
@@ -240,7 +246,7 @@ def for_session(use: Use, setting: _sql.Setting) -> Fix | None:
     text = _CONFIG_LOCAL.sub(r"\1false\2", raw) if setting.function else _SET_LOCAL.sub(r"SET\1", raw)
     if text == raw:
         return None
-    opening = use.site.module.site_of.get(use.opened) if use.opened is not None else None
+    opening = use.site.module.site(use.opened) if use.opened is not None else None
     makers = [MAKERS[t.name] for t in opening.targets if t.name in MAKERS] if opening is not None else []
     # asyncpg's pool resets what was set; with any other it would leak to the next user of the connection.
     own = bool(makers) and all(m.holds == "connection" or m.driver == "asyncpg" for m in makers)

@@ -11,6 +11,7 @@ from deadlint.index.limits import Limit
 from deadlint.index.values import Function
 from deadlint.rule import Rule
 from deadlint.site import PROJECT, Report, Site
+
 from deadlint_rules._limits import BUDGET_OF, budget_above, places, route, seconds
 
 
@@ -67,7 +68,7 @@ class InvertedLimits(Rule):
     code = "DL401"
     name = "inverted-limits"
     since = "0.1.0"
-    calls = frozenset(limits.INNER) | frozenset(limits.DECORATORS) | {PROJECT, "airflow.*"}
+    calls = frozenset(limits.INNER) | frozenset(limits.DECORATORS) | {PROJECT, "airflow.**"}
     words = (
         ("asyncio.timeout",),
         ("wait_for", "asyncio"),

@@ -52,6 +52,7 @@ class Module:
         self.resolver.arguments_of = self._arguments
         self.budgets = Budgets(self)
         self.graph = Graph(self, entries or {})
+        self._sites: dict[ast.Call, Site | None] = {}
 
     # --- nodes -----------------------------------------------------------------------------------------------
 
@@ -96,20 +97,46 @@ class Module:
 
     @cached_property
     def sites(self) -> tuple[Site, ...]:
-        """Every call that may reach something external, or that runs a function of the file."""
-        found = []
-        for call in self.calls:
-            scope = self.walker.scope_of[call]
+        """Every call that may reach something external, or that runs a function of the project."""
+        return self.sites_of(None)
+
+    def sites_of(self, names: frozenset[str] | None) -> tuple[Site, ...]:
+        """The same, less the method calls that can be none of `names`: to follow each costs more than to parse it."""
+        calls = self.calls
+        if names is not None:
+            wanted = names | self._other_names(names)
+            calls = tuple(
+                call for call in calls if not isinstance(call.func, ast.Attribute) or call.func.attr in wanted
+            )
+        return tuple(site for call in calls if (site := self.site(call)) is not None)
+
+    def site(self, call: ast.Call) -> Site | None:
+        """The site of a call of this module, if it has one."""
+        if call not in self._sites:
+            scope = self.walker.scope_of.get(call)
+            if scope is None:
+                return None
             inner = tuple(Target(PROJECT, function) for function in self.run_by(call, scope))
             targets = (*self.targets(call), *inner)
-            if targets:
-                found.append(Site(self, call, scope, targets))
-        return tuple(found)
+            self._sites[call] = Site(self, call, scope, targets) if targets else None
+        return self._sites[call]
 
-    @cached_property
-    def site_of(self) -> dict[ast.Call, Site]:
-        """The site of each call that has one."""
-        return {site.call: site for site in self.sites}
+    def _other_names(self, names: frozenset[str]) -> set[str]:
+        """Names by which the file itself calls a function, its own or one of `names`: `self.fetch = requests.get`."""
+        found: set[str] = set(_RUNNING)
+        pending = [self.scope]
+        while pending:
+            scope = pending.pop()
+            found.update(function.name for function in scope.functions)
+            assigned = [
+                *((name, b) for name, bindings in scope.bindings.items() for b in bindings),
+                *((name, b) for (_, name), bindings in scope.attributes.items() for b, _ in bindings),
+            ]
+            for name, binding in assigned:
+                if binding.kind == "assign" and not _certainly_no_function(binding.value, names):
+                    found.add(name)
+            pending.extend((*scope.functions, *scope.classes))
+        return found
 
     def targets(self, call: ast.Call) -> tuple[Target, ...]:
         """The external things that a call may reach."""
@@ -188,6 +215,18 @@ class Module:
             if argument is not None:
                 found.append(self.resolver.evaluate(argument, scope))
         return union(*found)
+
+
+def _certainly_no_function(value: ast.expr | None, names: frozenset[str]) -> bool:
+    """Whether an assigned value is none of the functions called `names`, and no partial of one."""
+    match value:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name not in names
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
+            return name not in ("partial", "getattr", "partialmethod")
+        case None | ast.Constant() | ast.Dict() | ast.List() | ast.Tuple() | ast.JoinedStr() | ast.BinOp() | ast.Compare():
+            return True
+    return False
 
 
 # What a task's decorator adds that runs the function while the caller waits or holds its future.

@@ -754,10 +754,6 @@ class Resolver:
                 return (UNKNOWN,)
         return (UNKNOWN,)
 
-    def body(self, scope: Scope) -> Scope:
-        """A function of this module, or of another one of the project, with what stands in it."""
-        return self.for_scope(scope)._walker.walk(scope)
-
     def _member_call(self, name: str, receiver: Value, node: ast.Call, scope: Scope) -> Values:
         if name in TRANSPARENT and node.args:
             return self.evaluate(node.args[0], scope)
