@@ -70,7 +70,7 @@ for _read in ("read_sql", "read_sql_query", "read_sql_table"):
 
 # Words that a file has where one of these calls may stand in it.
 WORDS = (
-    ("psycopg", "onnect"), ("psycopg_pool",), ("asyncpg", "connect("), ("asyncpg", "create_pool"),
+    ("psycopg", "onnect"), ("psycopg_pool",), ("asyncpg", "connect"), ("asyncpg", "create_pool"),
     ("create_engine", "sqlalchemy"), ("create_engine", "sqlmodel"), ("create_async_engine", "sqlalchemy"),
     ("read_postgis", "postgres"), ("from_postgis", "postgres"), ("read_sql", "postgres"),
     ("PG:", "ogr"), ("PG:", "gdal"), ("PG:", "fiona"), ("PG:", "rasterio"), ("PG:", "geopandas"),

@@ -10,7 +10,7 @@ from deadlint.site import Report, Site
 from deadlint_rules import _sql, _statement_fixes
 from deadlint_rules._postgres import MAKERS
 from deadlint_rules._session_hooks import hook_faults
-from deadlint_rules._sessions import EXECUTIONS, WORDS, outside, refused, sessions
+from deadlint_rules._sessions import EXECUTIONS, WORDS, outside, refused, use_of
 
 
 class SetLocalOutsideTransaction(Rule):
@@ -74,7 +74,7 @@ class SetLocalOutsideTransaction(Rule):
                 if found.fault == "outside":
                     yield site.report(*_words(found.setting), node=found.call)
             return
-        use = sessions(site.module).use_of(site)
+        use = use_of(site)
         if use is None or refused(use) is not None:
             return
         setting = outside(use)

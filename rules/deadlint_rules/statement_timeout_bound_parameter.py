@@ -11,7 +11,7 @@ from deadlint.site import Report, Site
 from deadlint_rules import _sql, _statement_fixes
 from deadlint_rules._postgres import MAKERS
 from deadlint_rules._session_hooks import driver, hook_faults
-from deadlint_rules._sessions import EXECUTIONS, WORDS, refused, sessions
+from deadlint_rules._sessions import EXECUTIONS, WORDS, refused, use_of
 
 
 class StatementTimeoutBoundParameter(Rule):
@@ -79,7 +79,7 @@ class StatementTimeoutBoundParameter(Rule):
                 if found.fault == "refused":
                     yield site.report(*_words(found.setting, driver(site)), node=found.call)
             return
-        use = sessions(site.module).use_of(site)
+        use = use_of(site)
         refusal = refused(use) if use is not None else None
         if use is None or refusal is None:
             return

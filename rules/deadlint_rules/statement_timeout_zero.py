@@ -14,7 +14,7 @@ from deadlint_rules import _postgres, _sql, _statement_fixes
 from deadlint_rules._file_limits import is_migration_environment
 from deadlint_rules._postgres import MAKERS
 from deadlint_rules._session_hooks import hook_faults
-from deadlint_rules._sessions import EXECUTIONS, WORDS, Use, no_limit, refused, sessions, zero
+from deadlint_rules._sessions import EXECUTIONS, WORDS, Use, no_limit, refused, sessions, use_of, zero
 
 # Work that is exempt on purpose, as functions that do it are called.
 _LONG_WORK = re.compile(
@@ -81,7 +81,7 @@ class StatementTimeoutZero(Rule):
         if site.name in MAKERS:
             yield from _at_opening(site)
             return
-        use = sessions(site.module).use_of(site)
+        use = use_of(site)
         if use is None or refused(use) is not None:
             return
         setting = zero(use)

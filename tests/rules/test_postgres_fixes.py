@@ -104,6 +104,8 @@ def test_a_budget_in_scope_is_passed_on() -> None:
          "psycopg_pool.ConnectionPool(D, kwargs={\"options\": OPTIONS})"),
         ("psycopg_pool.ConnectionPool(D, kwargs={})",
          "psycopg_pool.ConnectionPool(D, kwargs={\"options\": OPTIONS})"),
+        ("psycopg_pool.ConnectionPool(D, kwargs=dict(autocommit=True))",
+         "psycopg_pool.ConnectionPool(D, kwargs=dict(autocommit=True, options=OPTIONS))"),
         ("asyncpg.create_pool(D)",
          "asyncpg.create_pool(D, server_settings=SETTINGS)"),
         ("asyncpg.create_pool(D, server_settings=S)",
@@ -120,6 +122,19 @@ def test_the_limit_goes_where_the_driver_takes_it(call: str, after: str) -> None
     )
     head = "import asyncpg, psycopg, psycopg_pool, sqlalchemy\n\nD = 'dbname=gis'\nS = {'jit': 'off'}\n"
     assert body(f"{head}made = {call}\n") == f"made = {after}"
+
+
+def test_a_block_in_autocommit_is_not_put_into_one_transaction() -> None:
+    text = """\
+        import psycopg
+        from deadlint_budget import Budget
+
+        def build(dsn, budget: Budget):
+            with psycopg.connect(dsn, autocommit=True) as conn:
+                conn.execute("SELECT 1")
+    """
+    assert "conn, statement_timeout" not in fixed(text)
+    assert "options=" in fixed(text)
 
 
 def test_a_dict_of_several_lines_keeps_its_comments() -> None:
