@@ -238,7 +238,8 @@ class SQLAlchemy(Driver):
     def state(self) -> str:
         if not self.autocommit and self._inner is not None and self._inner.state() == FAILED:
             return FAILED
-        return OPEN if self.conn.in_transaction() else IDLE
+        # Asked of the connection: a scoped session has no such method, and a session that was committed has let go.
+        return OPEN if self._connection.in_transaction() else IDLE
 
     def backend(self) -> int | None:
         return None if self._inner is None else self._inner.backend()

@@ -62,9 +62,9 @@ class Sync:
             self.engine.dispose()
 
 
-def seconds(setting: str) -> float:
-    """A setting in seconds, rounded: a few milliseconds went before the server was asked."""
-    return round(setting_ms(setting) / 1000, 1)
+def seconds(setting: str) -> int:
+    """A setting in whole seconds: some milliseconds went before the server was asked."""
+    return round(setting_ms(setting) / 1000)
 
 
 @pytest.fixture(params=SYNC)
@@ -257,6 +257,126 @@ def test_a_cursor_and_a_stranger(cluster: Cluster) -> None:
     conn.close()
     with pytest.raises(TypeError, match="does not know"):
         statement_timeout(object(), want=1)
+
+
+# --- pools, row factories, and other shapes of a connection ------------------------------------------------
+
+
+def test_row_factories_do_not_matter(cluster: Cluster) -> None:
+    psycopg2 = need_module("psycopg2")
+    extras = need_module("psycopg2.extras")
+    rows = need_module("psycopg.rows")
+    for conn in (
+        psycopg2.connect(cluster.dsn, cursor_factory=extras.RealDictCursor),
+        need_module("psycopg").connect(cluster.dsn, row_factory=rows.dict_row),
+    ):
+        with conn.cursor() as cur, statement_timeout(conn, want=5):
+            cur.execute("SHOW statement_timeout")
+            assert seconds(cur.fetchone()["statement_timeout"]) == 5
+        conn.close()
+
+
+def test_a_scoped_session(cluster: Cluster) -> None:
+    need_module("sqlalchemy")
+    from sqlalchemy import create_engine, text
+    from sqlalchemy.orm import scoped_session, sessionmaker
+
+    engine = create_engine(cluster.url.replace("postgresql", "postgresql+psycopg2"))
+    scoped = scoped_session(sessionmaker(engine))
+    with statement_timeout(scoped, want=5):
+        assert seconds(scoped.execute(text("SHOW statement_timeout")).scalar()) == 5
+    with pytest.raises(DeadlineExceeded), statement_timeout(scoped, want=0.1):
+        scoped.execute(text(SLOW))
+    scoped.remove()
+    engine.dispose()
+
+
+def test_a_connection_that_was_shut_leaves_the_pool(cluster: Cluster) -> None:
+    need_module("sqlalchemy")
+    from sqlalchemy import create_engine, text
+
+    engine = create_engine(cluster.url.replace("postgresql", "postgresql+psycopg2"), pool_size=1, max_overflow=0)
+    with engine.connect() as conn:
+        pid = conn.execute(text("SELECT pg_backend_pid()")).scalar()
+        try:
+            with pytest.raises(DeadlineExceeded, match="may still run"), statement_timeout(conn, want=0.2, margin=0.3):
+                os.kill(pid, signal.SIGSTOP)
+                conn.execute(text("SELECT 1"))
+        finally:
+            os.kill(pid, signal.SIGCONT)
+    with engine.connect() as conn:
+        assert conn.execute(text("SELECT 1")).scalar() == 1
+    engine.dispose()
+
+
+def test_asyncpg_pool_and_a_transaction_of_the_block(cluster: Cluster) -> None:
+    asyncpg = need_module("asyncpg")
+
+    async def main() -> None:
+        async with asyncpg.create_pool(cluster.url, min_size=1, max_size=1) as pool:
+            async with pool.acquire() as conn:
+                await conn.execute("CREATE TEMP TABLE t (x int)")
+                async with statement_timeout(conn, want=5):
+                    assert conn.is_in_transaction()
+                    await conn.execute("INSERT INTO t VALUES (1)")
+                with pytest.raises(DeadlineExceeded):
+                    async with statement_timeout(conn, want=0.2):
+                        await conn.execute("INSERT INTO t VALUES (2)")
+                        await conn.execute(SLOW)
+                assert not conn.is_in_transaction()
+                async with conn.transaction():
+                    async with statement_timeout(conn, want=5):
+                        await conn.execute("INSERT INTO t VALUES (3)")
+                    assert await conn.fetchval("SHOW statement_timeout") == "0"
+                assert await conn.fetchval("SELECT array_agg(x) FROM t") == [1, 3]
+
+    asyncio.run(main())
+
+
+def test_autocommit_async(cluster: Cluster) -> None:
+    psycopg = need_module("psycopg")
+    need_module("sqlalchemy.ext.asyncio", "pip install sqlalchemy[asyncio]")
+    from sqlalchemy import text
+    from sqlalchemy.ext.asyncio import create_async_engine
+
+    async def main() -> None:
+        async with await psycopg.AsyncConnection.connect(cluster.dsn, autocommit=True) as conn:
+            async with statement_timeout(conn, want=5):
+                cur = await conn.execute("SHOW statement_timeout")
+                assert seconds((await cur.fetchone())[0]) == 5
+            assert conn.info.transaction_status == 0
+        engine = create_async_engine(
+            cluster.url.replace("postgresql", "postgresql+asyncpg"), isolation_level="AUTOCOMMIT"
+        )
+        async with engine.connect() as conn:
+            async with statement_timeout(conn, want=5):
+                assert seconds((await conn.execute(text("SHOW statement_timeout"))).scalar()) == 5
+            assert (await conn.execute(text("SHOW statement_timeout"))).scalar() == "0"
+        await engine.dispose()
+
+    asyncio.run(main())
+
+
+def test_cancelling_the_task_reaches_the_server(cluster: Cluster) -> None:
+    asyncpg = need_module("asyncpg")
+
+    async def work() -> None:
+        conn = await asyncpg.connect(cluster.url)
+        try:
+            async with statement_timeout(conn, want=60):
+                await conn.execute(f"{SLOW} /* task */")
+        finally:
+            await conn.close()
+
+    async def main() -> None:
+        task = asyncio.create_task(work())
+        assert await asyncio.to_thread(eventually, lambda: cluster.running("/* task */") == 1, 5)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert eventually(lambda: cluster.running("/* task */") == 0)
 
 
 # --- what is deaf to the server's limit, and clients that die ----------------------------------------------
