@@ -65,7 +65,7 @@ def interruptible_sleep(budget: Budget, seconds: float, clock: Clock) -> None:
     # Event.wait would wait for the lock that this thread holds.
     gate = _thread.allocate_lock()
     gate.acquire()
-    end = time.monotonic() + seconds
+    end = time.monotonic() + seconds  # deadlint: ignore[DL402] the end of the pause, which fits into the budget
     with budget.on_cancel(gate.release):
         while (left := end - time.monotonic()) > 0:
             if gate.acquire(timeout=min(left, 3600.0)):

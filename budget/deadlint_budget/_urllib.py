@@ -136,9 +136,8 @@ def urlopen(
     opener = urllib.request.build_opener(_Handler(bound, context))
     with Watched("urlopen", bound), Mapped(bound, error_of):
         left = bound.remaining()
-        if left is None:
-            return opener.open(url, data)
-        return opener.open(url, data, timeout=left)
+        options = {} if left is None else {"timeout": left}
+        return opener.open(url, data, **options)  # deadlint: ignore[DL201] with no bound it is urllib's own
 
 
 def url_bound(address: str, budget: Budget | None, want: float | None) -> Bound:
