@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deadlint.index.scopes import Block, Scope, dotted
+from deadlint.index.scopes import Block, dotted
 from deadlint.index.values import Member, Result
 from deadlint.site import Site
 
-from deadlint_rules._kill_paths import Names, alive_test
+from deadlint_rules._kill_paths import Names, alive_test, names_in
 from deadlint_rules._processes import ASYNC, POPEN, Child, Start, called_functions, called_names, child_of
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def is_reaping(site: Site, child: Child) -> bool:
     """
     if not child.key:
         return False
-    names = Names(frozenset({child.key}), _numbers(site.scope, child.key))
+    names = names_in(site.scope, child.key)
     here = _block(site.call, site)
     if _known_ended(site, names):
         return True
@@ -57,17 +57,6 @@ def is_reaping(site: Site, child: Child) -> bool:
 
 def _ends_before(node: Place, site: Site) -> bool:
     return (node.end_lineno or node.lineno, 0) <= (site.call.lineno, site.call.col_offset) and node is not site.call
-
-
-def _numbers(scope: Scope, key: str) -> frozenset[str]:
-    found = {f"{key}.pid"}
-    for statement in scope.blocks:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if Names(frozenset(), frozenset(found)).mentions(
-                value
-            ):
-                found.add(name)
-    return frozenset(found)
 
 
 def _earlier(site: Site) -> Iterator[ast.Call]:
@@ -170,13 +159,16 @@ def poll_loops(site: Site, child: Child) -> Iterator[Endless]:
     """The loops of the function that poll the child and never look at a clock."""
     if not child.key:
         return
-    names = Names(frozenset({child.key}))
+    names = names_in(site.scope, child.key)
     for statement in site.scope.blocks:
         if isinstance(statement, ast.While) and _polls(statement, names) and not _has_clock(statement, site):
             yield Endless(statement, "polled until it ends")
 
 
 def _polls(loop: ast.While, names: Names) -> bool:
+    match loop.test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand) if _calls_poll(operand, names):
+            return True  # it even goes on once the child ended well
     if alive_test(loop.test, names) is True:
         return any(_calls_poll(n, names) for n in ast.walk(loop.test)) or _calls_poll_in(loop, names)
     if not (isinstance(loop.test, ast.Constant) and loop.test.value):
@@ -244,7 +236,7 @@ def pipe_reads(site: Site, child: Child) -> Iterator[Endless]:
     """The places of the function that read a pipe of the child until something is said or it is closed."""
     if not child.key or not _own_business(site, child) or _watched(site):
         return
-    names = Names(frozenset({child.key}))
+    names = names_in(site.scope, child.key)
     loops = [e.node for e in poll_loops(site, child)]
     for statement in site.scope.blocks:
         if (
@@ -273,7 +265,7 @@ def _own_business(site: Site, child: Child) -> bool:
         return False
     if not rest and (function is None or head not in {p.arg for p in function.parameters()}):
         return True
-    names = Names(frozenset({child.key}))
+    names = names_in(site.scope, child.key)
     return any(
         isinstance(c.func, ast.Attribute) and c.func.attr in ("wait", "communicate") and names.is_child(c.func.value)
         for c in site.scope.calls
@@ -338,13 +330,12 @@ def _after_end(node: Place, site: Site, child: Child, names: Names) -> bool:
     """Whether the child was killed or waited for before its pipe is read."""
     position = (node.lineno, node.col_offset)
     block = _block(node, site)
-    numbers = Names(names.child, _numbers(site.scope, child.key))
     for call in site.scope.calls:
         if (call.end_lineno or 0, call.end_col_offset or 0) <= position:
             other = _block(call, site)
             if other is not None and block is not None and _apart(other, block):
                 continue
-            if ends(call, site, child, numbers):
+            if ends(call, site, child, names):
                 return True
     if any(_before(e.node, position) for e in poll_loops(site, child)):
         return True

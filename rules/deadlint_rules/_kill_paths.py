@@ -97,6 +97,7 @@ class Names:
     child: frozenset[str]
     number: frozenset[str] = frozenset()
     omitted: frozenset[str] = frozenset()  # parameters that the caller left at None
+    codes: frozenset[str] = frozenset()  # what holds the answer of `poll()`
 
     def is_child(self, node: ast.expr) -> bool:
         """Whether an expression is the child."""
@@ -129,10 +130,28 @@ class Paths:
 
     def run(self, scope: Scope, names: Names, states: States) -> Flow:
         """The flow through the body of a function or module."""
-        names = replace(names, child=names.child | _aliases(scope, names), number=names.number | _numbers(scope, names))
+        child = names.child | _aliases(scope, names)
+        names = replace(names, child=child, number=names.number | _numbers(scope, names), codes=_codes(scope, names))
         walk = _Walk(self, scope, names)
         body = scope.node.body if isinstance(scope.node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef) else []
         return walk.block(body, states)
+
+
+def names_in(scope: Scope, key: str) -> Names:
+    """How a function calls the child `key`, its number, and the answers of its `poll()`."""
+    names = Names(frozenset({key}))
+    return replace(names, number=_numbers(scope, names), codes=_codes(scope, names))
+
+
+def _codes(scope: Scope, names: Names) -> frozenset[str]:
+    """What holds the answer of `poll()`."""
+    found: set[str] = set()
+    for statement in scope.blocks:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Attribute(value=base, attr="poll"))):
+                if names.is_child(base):
+                    found.add(name)
+    return frozenset(found)
 
 
 def _aliases(scope: Scope, names: Names) -> frozenset[str]:
@@ -566,6 +585,8 @@ def _asks_code(node: ast.expr, names: Names) -> bool:
     match node:
         case ast.NamedExpr(value=value):
             return _asks_code(value, names)
+        case ast.Name(id=name):
+            return name in names.codes
         case ast.Call(func=ast.Attribute(value=base, attr="poll")) | ast.Attribute(value=base, attr="returncode"):
             return names.is_child(base)
     return False

@@ -150,20 +150,42 @@ def _holds(node: ast.expr, key: str) -> bool:
 
 
 def handed_over(module: Module, scope: Scope, names: Names) -> bool:
-    """Whether the function registers the child's end with someone: an exit stack, a timer, `atexit`."""
-    for call in scope.calls:
-        given = [*call.args, *(k.value for k in call.keywords)]
-        for argument in given:
-            if (
-                isinstance(argument, ast.Attribute)
-                and argument.attr in ("kill", "terminate")
-                and names.is_child(argument.value)
-            ):
-                return True
-        if (
-            len(given) > 1
-            and any(names.is_child(a) for a in given)
-            and any(_KILLS.match(dotted(a).rpartition(".")[2]) for a in given if dotted(a))
-        ):
-            return True
+    """Whether the function registers the child's end with someone: a timer, a thread, an exit stack, `atexit`."""
+    return any(_registers(call, module, scope, names) for call in scope.calls)
+
+
+def _registers(call: ast.Call, module: Module, scope: Scope, names: Names) -> bool:
+    given = [*call.args, *(k.value for k in call.keywords)]
+    if any(_is_end(argument, names) for argument in given):
+        return True
+    if len(given) < 2 or not any(names.mentions(argument) for argument in given):
+        return False
+    return any(_ends_what_it_gets(argument, module, scope) for argument in given)
+
+
+def _is_end(argument: ast.expr, names: Names) -> bool:
+    """`proc.kill`, or a lambda that ends the child."""
+    match argument:
+        case ast.Attribute(value=base, attr="kill" | "terminate"):
+            return names.is_child(base)
+        case ast.Lambda(body=ast.Call() as call):
+            return names.mentions(call) and bool(_KILLS.match(_last(call.func)))
     return False
+
+
+def _ends_what_it_gets(argument: ast.expr, module: Module, scope: Scope) -> bool:
+    """Whether an argument is a function that ends a process which it is given."""
+    name = dotted(argument).rpartition(".")[2]
+    if not name or name.startswith("SIG"):
+        return False
+    if _KILLS.match(name):
+        return True
+    for value in module.resolver.evaluate(argument, scope):
+        if isinstance(value, Function):
+            calls = module.resolver.walked(value.scope).calls
+            return any(_last(c.func) in ("kill", "killpg", "terminate") for c in calls)
+    return False
+
+
+def _last(func: ast.expr) -> str:
+    return func.attr if isinstance(func, ast.Attribute) else dotted(func)

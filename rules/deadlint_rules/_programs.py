@@ -216,6 +216,8 @@ class _Reader:
         if not parts:
             return replace(UNKNOWN_COMMAND, shell=True)
         known = Commands(tuple(parts), self.settings)
+        if re.search(r"(?<!&)&\s*$", text):
+            return replace(parts[0], shell=True, several=True, bounded=True)  # left in the background
         several = len(parts) > 1 or len(list(_simple_commands(text))) > 1
         return replace(known.first, shell=True, several=several, bounded=known.bounded)
 

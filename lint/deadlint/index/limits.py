@@ -42,6 +42,7 @@ class _Form:
 
 _SCOPES = {
     "asyncio.timeout": _Form("delay", 0, "scope"),
+    "asyncio.timeout_at": _Form("when", 0, "scope"),  # a point in time: how long that is, is never known
     "async_timeout.timeout": _Form("delay", 0, "scope"),
     "anyio.fail_after": _Form("delay", 0, "scope"),
     "anyio.move_on_after": _Form("delay", 0, "scope"),
