@@ -96,6 +96,11 @@ class Use:
         return self.target.name.rpartition(".")[0]
 
     @property
+    def is_async(self) -> bool:
+        """Whether the driver is an asynchronous one."""
+        return self.type in _ASYNCPG or self.type.startswith(("psycopg.Async", "sqlalchemy.ext.asyncio."))
+
+    @property
     def scope(self) -> Scope:
         """The function, or the module, that the call stands in."""
         return self.site.scope.enclosing_function() or self.site.scope.module
@@ -313,6 +318,7 @@ class Verdict(Enum):
     HOLDS = "a limit holds"
     UNDONE = "a limit is set, and a rollback undoes it"
     ENDED = "a limit is set, and it ends with a transaction before the last statement"
+    LATE = "a limit is set, after the last statement"
 
 
 @dataclass(frozen=True, slots=True)
@@ -586,7 +592,7 @@ class Sessions:
     def _any(self, groups: list[list[Use]]) -> Judged:
         """One verdict for the functions that use a connection: it is enough that one of them sets a limit."""
         judged = [self._in_scope(group) for group in groups]
-        for wanted in (Verdict.HOLDS, Verdict.ENDED, Verdict.UNDONE):
+        for wanted in (Verdict.HOLDS, Verdict.ENDED, Verdict.UNDONE, Verdict.LATE):
             for one in judged:
                 if one.verdict is wanted:
                     return one
@@ -606,11 +612,13 @@ class Sessions:
         return walk.judged(self._closes(uses))
 
     def _handles_error(self, use: Use) -> bool:
-        """Whether it ends a transaction in an `except` or `finally`, after which the function is left."""
+        """Whether it ends a transaction in an `except` that leaves the function: what follows is another way."""
         if use.kind == "statement":
             return False
         block = use.site.scope.blocks.get(use.site.call)
-        return block is not None and any(b.kind in ("handler", "finally") for b in block.chain())
+        handlers = [b.node for b in block.chain() if b.kind == "handler"] if block is not None else []
+        leaving = (h.body[-1] for h in handlers if isinstance(h, ast.ExceptHandler))
+        return any(isinstance(last, ast.Raise | ast.Return) for last in leaving)
 
     def _closes(self, uses: list[Use]) -> bool:
         """Whether a `with` ends the connection, so that a rollback on an error is the end of it anyhow."""
@@ -633,6 +641,8 @@ class _Walk:
         self._state: Literal["none", "local", "pending", "session"] = "none"
         self._set: Use | None = None
         self._block: ast.AST | None = None  # the transaction that a local limit ends with
+        self._before = False  # whether something ran before the first limit
+        self._after = False
         self._how = Verdict.ENDED  # how the last limit was lost
         self._lost: Judged | None = None
 
@@ -649,6 +659,9 @@ class _Walk:
         limits = use.limits
         for setting in limits:
             self._sets(setting, use, blocks)
+        if not limits and use.works:
+            self._before = self._before or self._set is None
+            self._after = self._set is not None
         if not limits and use.works and self._state == "none" and self._set is not None and self._lost is None:
             self._lost = Judged(self._how, self._set.site.call)
         for text in use.texts:
@@ -683,6 +696,8 @@ class _Walk:
             return self._lost
         if self._state == "pending" and self._block is None and not closes:
             return Judged(Verdict.UNDONE, self._set.site.call)
+        if closes and self._before and not self._after:
+            return Judged(Verdict.LATE, self._set.site.call)
         return Judged(Verdict.HOLDS, self._set.site.call)
 
 

@@ -31,8 +31,11 @@ class PostgisSessionWithoutStatementTimeout(Rule):
     undoes, a `SET LOCAL` that ends with its transaction before the last statement, asyncpg's `init`, which the
     pool undoes.
 
-    `create_engine` of a URL that cannot be read is left to strict, and so is a session that only maintains or loads the
-    database. Unknown `**kwargs`, `connect_args` and options are silent, other databases and Alembic's environments too.
+    Left to strict: `create_engine` of a URL that cannot be read; a session that only maintains or loads the database, or
+    waits for notifications; an async session whose statements are all awaited under `asyncio.timeout` or `wait_for`,
+    which cancel on the server while their loop lives. Unknown `**kwargs`, `connect_args` and options are silent, and so
+    are other databases, Alembic's environments, and a connection that is only opened and closed to see whether the
+    server is there.
 
     ## Why it is bad
     PostgreSQL's default is no limit. Measured: when the client is killed, its statement goes on, keeps its locks, and
@@ -134,7 +137,7 @@ def _judge(site: Site) -> Judged:
     """What the file's statements and hooks say; the better of the two."""
     by_uses = sessions(site.module).judge(site)
     by_hooks = judge_hooks(site)
-    order = (Verdict.HOLDS, Verdict.UNDONE, Verdict.ENDED, Verdict.NONE)
+    order = (Verdict.HOLDS, Verdict.UNDONE, Verdict.ENDED, Verdict.LATE, Verdict.NONE)
     return min(by_uses, by_hooks, key=lambda j: order.index(j.verdict))
 
 
@@ -143,7 +146,18 @@ def _level(site: Site, uses: list[Use]) -> Level:
     texts = [text for use in uses for text in use.texts if use.works]
     statements = [use for use in uses if use.kind == "statement" and use.works]
     maintains = bool(texts) and all(use.texts and all(map(_sql.maintains, use.texts)) for use in statements)
-    return Level.STRICT if unreadable or maintains or _listens(site, statements) else Level.DEFAULT
+    by_taste = maintains or _listens(site, statements) or _cancelled_by_client(statements)
+    return Level.STRICT if unreadable or by_taste else Level.DEFAULT
+
+
+def _cancelled_by_client(statements: list[Use]) -> bool:
+    """Whether each statement is awaited under a limit: async drivers then cancel it on the server.
+
+    Measured: they do while their loop lives; one that ends right after leaves the statement running.
+    """
+    return bool(statements) and all(
+        use.is_async and any(around.limit.layer == "scope" for around in use.site.around) for use in statements
+    )
 
 
 def _listens(site: Site, statements: list[Use]) -> bool:
@@ -171,6 +185,11 @@ def _message(site: Site, judged: Judged) -> str:
             return (
                 f"the statement_timeout that line {line} sets on {shown} ends with its transaction: what follows runs"
                 " on the server without limit"
+            )
+        case Verdict.LATE:
+            return (
+                f"the statement_timeout that line {line} sets on {shown} comes after the statements: these run on the"
+                " server without limit"
             )
     given = "; `connect_timeout` bounds the connecting alone" if not site.argument("connect_timeout").absent else ""
     return (
