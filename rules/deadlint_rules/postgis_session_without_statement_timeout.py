@@ -23,16 +23,15 @@ class PostgisSessionWithoutStatementTimeout(Rule):
     a PostgreSQL URL, and `PG:` datasets of GDAL, OGR, fiona and GeoPandas, on which no limit for statements is set.
     Each is reported once, where it is made.
 
-    These count as a limit: `options="-c statement_timeout=…"`, `server_settings`, asyncpg's `command_timeout`,
-    the same in a connection string or URL, PGOPTIONS set in the file, `ALTER ROLE … SET`; on the connection `SET
-    LOCAL` or `set_config(…, true)` in the transaction that is used, `SET` in autocommit or committed; an event of
-    the engine, or a hook of the pool, under the same conditions; `deadlint_budget.statement_timeout(conn,
-    budget)`. A limit that is set and does not last is reported with the reason: a `SET` that the first rollback
-    undoes, a `SET LOCAL` that ends with its transaction before the last statement, asyncpg's `init`, which the
-    pool undoes.
+    These count as a limit: `options="-c statement_timeout=…"`, `server_settings`, asyncpg's `command_timeout`, the same
+    in a connection string or URL, PGOPTIONS set in the file, `ALTER ROLE … SET`; on the connection `SET LOCAL` or
+    `set_config(…, true)` in the transaction that is used, `SET` in autocommit or committed; an event of the engine, or
+    a hook of the pool, under the same conditions; `deadlint_budget.statement_timeout(conn, budget)`. A limit that does
+    not last is reported with the reason: a `SET` that the first rollback undoes, a `SET LOCAL` that ends with its
+    transaction before the last statement or comes after it, asyncpg's `init`, which the pool undoes.
 
-    Left to strict: `create_engine` of a URL that cannot be read; a session that only maintains or loads the database, or
-    waits for notifications; an async session whose statements are all awaited under `asyncio.timeout` or `wait_for`,
+    Left to strict: `create_engine` of a URL that cannot be read; a session that only maintains or loads the database,
+    or waits for notifications; an async session whose statements are all awaited under `asyncio.timeout` or `wait_for`,
     which cancel on the server while their loop lives. Unknown `**kwargs`, `connect_args` and options are silent, and so
     are other databases, Alembic's environments, and a connection that is only opened and closed to see whether the
     server is there.
