@@ -104,16 +104,18 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    from importlib import import_module
+if not TYPE_CHECKING:  # for a type checker the imports above are all there is
 
-    if name == "http":
-        return import_module(f"{__name__}.http")
-    if name in _LAZY:
-        value = getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> object:
+        from importlib import import_module
+
+        if name == "http":
+            return import_module(f"{__name__}.http")
+        if name in _LAZY:
+            value = getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+            globals()[name] = value
+            return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

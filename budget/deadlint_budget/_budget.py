@@ -37,7 +37,7 @@ FLOOR = 0.001
 
 def valid_seconds(value: float, what: str) -> float:
     """`value` as a float; ValueError for nan, inf and negative, TypeError for what is no number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, bool) or not hasattr(value, "__float__"):  # numpy's numbers are numbers
         raise TypeError(f"{what} must be a number of seconds, not {type(value).__name__}")
     if not 0 <= value < float("inf"):  # nan compares false
         raise ValueError(f"{what} must be a finite number of seconds, 0 or more, not {value!r}")

@@ -59,14 +59,16 @@ _LAZY = {
 }
 
 
-def __getattr__(name: str) -> object:
-    if name in _LAZY:
-        from importlib import import_module
+if not TYPE_CHECKING:  # for a type checker the imports above are all there is
 
-        value = getattr(import_module(f"{__package__}.{_LAZY[name]}"), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> object:
+        if name in _LAZY:
+            from importlib import import_module
+
+            value = getattr(import_module(f"{__package__}.{_LAZY[name]}"), name)
+            globals()[name] = value
+            return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def request(

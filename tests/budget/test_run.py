@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from budget_witness import Mark, alive, eventually, pids_with
+from budget_witness import Mark, alive, eventually, need_program, pids_with
 from deadlint_budget import (
     Budget,
     Cancelled,
@@ -471,6 +472,66 @@ print(sorted(tree.denied))
     assert alive(sleeper.pid)
     sleeper.kill()
     sleeper.wait()
+
+
+def test_a_child_that_changed_its_user_is_told(mark: Mark, tmp_path: Path, took: Took) -> None:
+    """A set-user-id program that gives itself another user for good, started by one who may not signal that user."""
+    if os.getuid() != 0:
+        pytest.skip("needs root, to make a set-user-id program")
+    tool = tmp_path / "as-daemon"
+    shutil.copy(need_program("setpriv", "util-linux"), tool)
+    tool.chmod(0o4755)
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    code = f"""
+import os, deadlint_budget
+from deadlint_budget import CommandDeadlineExceeded, run
+run(["true"])
+os.setresuid(65534, 65534, 65534)
+try:
+    command = [{str(tool)!r}, "--reuid=1", "--clear-groups", "sleep", "{mark.sleep}"]
+    run(command, stdout=-3, stderr=-3, want=0.4, grace=0.2)  # what goes on must not hold the pipes of this process
+except CommandDeadlineExceeded as error:
+    print(error.stuck, error.denied == error.survivors != (), error.returncode)
+    print(error)
+"""
+    with took(0.4, 4):
+        done = subprocess.run(python(code), capture_output=True, text=True, check=False)
+    for pid in mark.pids():
+        os.kill(pid, signal.SIGKILL)
+    assert eventually(lambda: mark.count() == 0)
+    first, message = done.stdout.splitlines()
+    assert first == "True True None", done.stderr
+    assert "STILL RUNNING" in message
+    assert "another user's" in message
+
+
+@pytest.mark.parametrize(
+    "prelude", ["signal.signal(signal.SIGCHLD, signal.SIG_IGN)", "threading.Thread(target=reap).start()"]
+)
+def test_somebody_else_reaps_our_child(prelude: str, took: Took) -> None:
+    code = f"""
+import os, signal, threading, time
+from deadlint_budget import CommandDeadlineExceeded, run
+def reap():
+    end = time.monotonic() + 1.5
+    while time.monotonic() < end:
+        try:
+            os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            pass
+run(["true"])
+{prelude}
+for _ in range(20):
+    assert run(["sh", "-c", "exit 0"], want=10, capture_output=True).returncode == 0
+try:
+    run(["sleep", "30"], want=0.2, grace=0.2)
+except CommandDeadlineExceeded:
+    print("stopped")
+"""
+    with took(0, 4):
+        done = subprocess.run(python(code), capture_output=True, text=True, check=False)
+    assert done.stdout == "stopped\n", done.stderr
 
 
 # --- many, and what they leave -----------------------------------------------------------------------------
