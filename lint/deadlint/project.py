@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os.path
+import sys
 from collections import OrderedDict
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from deadlint.index.known import LIBRARIES
 from deadlint.index.resolve import Effort
 from deadlint.index.values import Values, union
 from deadlint.place import Kind, Place
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 # Parsed modules that are kept. A tree takes some fifty times the size of its source; imports are local enough
 # for a few dozen to serve.
 _KEPT = 64
+# What these names stand for is known, also where a file or folder of that name lies beside the importing file.
+_LIBRARIES = sys.stdlib_module_names | LIBRARIES
 # A larger file is generated data, and not worth its parse for a name in it.
 _LARGEST = 1_000_000
 
@@ -56,6 +60,8 @@ class Project:
         """
         key = ("elsewhere", target, importer)
         if not target or target.startswith(".") or key in self.effort.busy:
+            return ()
+        if target.partition(".")[0] in _LIBRARIES:
             return ()
         path, rest, looked_at = locate(target, package_root(importer), self._settings.root)
         self._asked.setdefault(os.path.abspath(importer), set()).update(looked_at, package_marks(importer))

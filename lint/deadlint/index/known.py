@@ -147,6 +147,18 @@ DECLARED_FIELDS = frozenset(
 # Attributes that exist on every instance of these types and lead to the same object again.
 SAME_OBJECT = frozenset({"__enter__", "__aenter__"})
 
+# Libraries whose names rules and tables speak of.
+LIBRARIES = frozenset(
+    {
+        "aiohttp", "airflow", "anyio", "asyncpg", "async_timeout", "boto3", "celery", "dagster", "deadlint_budget",
+        "dramatiq", "eventlet", "fiona", "func_timeout", "geopandas", "gevent", "httpx", "httpx2", "huey", "luigi",
+        "osgeo", "pandas", "prefect", "psutil", "psycopg", "psycopg2", "psycopg_pool", "pytest", "rasterio",
+        "requests", "requests_cache", "requests_futures", "requests_oauthlib", "requests_toolbelt", "rq",
+        "sqlalchemy", "sqlmodel", "stopit", "tenacity", "timeout_decorator", "trio", "urllib3",
+        "wrapt_timeout_decorator",
+    }
+)  # fmt: skip
+
 
 @lru_cache(maxsize=4096)
 def canonical(name: str) -> str:
