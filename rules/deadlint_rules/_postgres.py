@@ -96,8 +96,7 @@ class Given:
     @property
     def zero(self) -> bool:
         """Whether PostgreSQL takes the value for 0."""
-        ms = _sql.milliseconds(self.value)
-        return self.known is Known.YES and ms is not None and round(ms) == 0
+        return self.known is Known.YES and _sql.is_none(self.value)
 
 
 NOTHING = Given(Known.NO)

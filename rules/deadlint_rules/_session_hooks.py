@@ -13,7 +13,9 @@ from deadlint.site import Site
 
 from deadlint_rules import _sql
 from deadlint_rules._postgres import MAKERS, SERVER_SIDE, url
-from deadlint_rules._sessions import Judged, Verdict, chain_of, function_of, no_limit, settings_in
+from deadlint_rules._session_verdicts import Judged, Verdict
+from deadlint_rules._sessions import chain_of
+from deadlint_rules._statement_texts import function_of, settings_in
 
 When = Literal["connect", "checkout", "reset"]
 _LISTENING = frozenset({"sqlalchemy.event.listens_for", "sqlalchemy.event.listen"})
@@ -112,7 +114,7 @@ def hook_faults(site: Site) -> Iterator[HookFault]:
                 yield HookFault("refused", setting, found.call)
             elif setting.local is True and MAKERS[site.name].driver == "asyncpg":
                 yield HookFault("outside", setting, found.call)
-            elif setting.name == _sql.STATEMENT and no_limit(setting):
+            elif setting.name == _sql.STATEMENT and setting.none:
                 yield HookFault("zero", setting, found.call)
 
 

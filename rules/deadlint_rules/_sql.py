@@ -53,10 +53,9 @@ class Setting:
         return self.name in BOUNDING and self.value.upper() != "DEFAULT"
 
     @property
-    def zero(self) -> bool:
-        """Whether PostgreSQL takes the value for 0, which is *no limit*."""
-        ms = milliseconds(self.value)
-        return self.placeholder is None and ms is not None and round(ms) == 0
+    def none(self) -> bool:
+        """Whether PostgreSQL takes the value, also one that is bound and known, for 0: *no limit*."""
+        return is_none(self.value)
 
 
 def without_comments(sql: str) -> str:
@@ -124,6 +123,12 @@ def milliseconds(value: str) -> float | None:
     else:
         number = float(digits)
     return number * _UNITS[unit]
+
+
+def is_none(value: str) -> bool:
+    """Whether PostgreSQL takes a value for 0: it counts whole milliseconds, and rounds."""
+    ms = milliseconds(value)
+    return ms is not None and round(ms) == 0
 
 
 def in_options(text: str) -> str | None:

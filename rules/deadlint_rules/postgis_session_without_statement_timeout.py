@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 
 from deadlint.model import Level, Related
@@ -12,7 +13,9 @@ from deadlint_rules import _postgres, _sql, _statement_fixes
 from deadlint_rules._file_limits import is_migration_environment, set_in_file
 from deadlint_rules._postgres import MAKERS, Known
 from deadlint_rules._session_hooks import hook_faults, judge_hooks
-from deadlint_rules._sessions import Judged, Use, Verdict, faulty, is_probe, sessions
+from deadlint_rules._session_verdicts import Judged, Verdict, judge
+from deadlint_rules._sessions import Use, sessions
+from deadlint_rules._statement_faults import faulty
 
 
 class PostgisSessionWithoutStatementTimeout(Rule):
@@ -117,7 +120,7 @@ class PostgisSessionWithoutStatementTimeout(Rule):
 
 def _concerns(site: Site) -> bool:
     """Whether the call opens a session with PostgreSQL, or may do so, that statements are sent on."""
-    if is_probe(site):
+    if _is_probe(site):
         return False
     match _postgres.maker(site):
         case _postgres.Maker(holds="source"):
@@ -132,9 +135,26 @@ def _concerns(site: Site) -> bool:
     return True
 
 
+def _is_probe(site: Site) -> bool:
+    """Whether a connection is only opened and closed again, to see whether the server is there."""
+    node: ast.AST | None = site.parent
+    match node:
+        case ast.Attribute(attr="close"):
+            return True
+        case ast.Assign(targets=[ast.Name(id=name)]) if site.function is not None:
+            loads = [
+                n
+                for n in ast.walk(site.function.node)
+                if isinstance(n, ast.Name) and n.id == name and n.ctx.__class__ is ast.Load
+            ]
+            parents = [site.module.walker.parents.get(n) for n in loads]
+            return bool(loads) and all(isinstance(p, ast.Attribute) and p.attr == "close" for p in parents)
+    return False
+
+
 def _judge(site: Site) -> Judged:
     """What the file's statements and hooks say; the better of the two."""
-    by_uses = sessions(site.module).judge(site)
+    by_uses = judge(site)
     by_hooks = judge_hooks(site)
     order = (Verdict.HOLDS, Verdict.UNDONE, Verdict.ENDED, Verdict.LATE, Verdict.NONE)
     return min(by_uses, by_hooks, key=lambda j: order.index(j.verdict))

@@ -10,7 +10,8 @@ from deadlint.site import Report, Site
 from deadlint_rules import _sql, _statement_fixes
 from deadlint_rules._postgres import MAKERS
 from deadlint_rules._session_hooks import hook_faults
-from deadlint_rules._sessions import EXECUTIONS, WORDS, outside, refused, use_of
+from deadlint_rules._sessions import EXECUTIONS, WORDS, use_of
+from deadlint_rules._statement_faults import outside, refused
 
 
 class SetLocalOutsideTransaction(Rule):

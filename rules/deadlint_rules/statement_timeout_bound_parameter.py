@@ -11,7 +11,8 @@ from deadlint.site import Report, Site
 from deadlint_rules import _sql, _statement_fixes
 from deadlint_rules._postgres import MAKERS
 from deadlint_rules._session_hooks import driver, hook_faults
-from deadlint_rules._sessions import EXECUTIONS, WORDS, refused, use_of
+from deadlint_rules._sessions import EXECUTIONS, WORDS, use_of
+from deadlint_rules._statement_faults import refused
 
 
 class StatementTimeoutBoundParameter(Rule):

@@ -14,7 +14,8 @@ from deadlint_rules import _postgres, _sql, _statement_fixes
 from deadlint_rules._file_limits import is_migration_environment
 from deadlint_rules._postgres import MAKERS
 from deadlint_rules._session_hooks import hook_faults
-from deadlint_rules._sessions import EXECUTIONS, WORDS, Use, no_limit, refused, sessions, use_of, zero
+from deadlint_rules._sessions import EXECUTIONS, WORDS, Use, sessions, use_of
+from deadlint_rules._statement_faults import refused, zero
 
 # Work that is exempt on purpose, as functions that do it are called.
 _LONG_WORK = re.compile(
@@ -146,7 +147,7 @@ def _on_purpose(use: Use) -> bool:
     after = [u for u in here if u.kind == "statement" and u.position > use.position and u.works]
     if after and after[0].texts and all(map(_sql.maintains, after[0].texts)):
         return True
-    if any(u.position < use.position and any(not no_limit(s) for s in u.limits) for u in here):
+    if any(u.position < use.position and any(not s.none for s in u.limits) for u in here):
         return True
     return not after and _named_for_long_work(use.site)
 
