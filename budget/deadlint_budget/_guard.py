@@ -16,7 +16,6 @@ import os
 import select
 import subprocess
 import sys
-import tempfile
 
 # Standard input is the pipe, descriptor 4 the table: a line for each child, its number or blanks. At the end of
 # input, which is the end of this process: SIGTERM to the groups in the table, a second for them to go, SIGKILL.
@@ -45,6 +44,7 @@ class Guard:
         self._pipe: int | None = None
         self._failed = sys.platform == "win32"
         self._table: mmap.mmap | None = None
+        self._file = -1
         self._free: list[int] = []
         self._slots: dict[int, int] = {}
 
@@ -83,28 +83,30 @@ class Guard:
             self._close()  # somebody ended the shell: one more, with what the table holds
         try:
             self._start()
-        except OSError:
+        except OSError as error:
             self._failed = True
+            import logging  # noqa: PLC0415 - 10 ms, in the rare case only
+
+            words = "children are not ended when this process is killed: the guard did not start (%s)"
+            logging.getLogger("deadlint_budget").warning(words, error)
 
     def _start(self) -> None:
         if self._table is None:
-            self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - for the life of this process
-            os.ftruncate(self._file.fileno(), _LINE * _ROOM)
-            self._table = mmap.mmap(self._file.fileno(), _LINE * _ROOM)
+            self._file = _shared_memory(_LINE * _ROOM)
+            self._table = mmap.mmap(self._file, _LINE * _ROOM)
             self._table[:] = (b" " * (_LINE - 1) + b"\n") * _ROOM
             self._free = [_LINE * number for number in reversed(range(_ROOM))]
         reading, writing = os.pipe()
         try:
             # Started through a shell that ends at once, so that it is no child of ours: os.wait() in the program
             # would otherwise wait for it.
-            table = self._file.fileno()
-            start = f'exec 4</dev/fd/{table} 3<&0; /bin/sh -c "$0" <&3 3<&- >/dev/null 2>&1 &'
+            start = f'exec 4</dev/fd/{self._file} 3<&0; /bin/sh -c "$0" <&3 3<&- >/dev/null 2>&1 &'
             subprocess.Popen(
                 ["/bin/sh", "-c", start, _SCRIPT % os.getpid()],
                 stdin=reading,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                pass_fds=(table,),
+                pass_fds=(self._file,),
                 start_new_session=True,
                 cwd="/",
                 env={"PATH": os.environ.get("PATH", os.defpath)},
@@ -127,6 +129,18 @@ class Guard:
         self._close()
         self._table = None
         self._slots.clear()
+
+
+def _shared_memory(size: int) -> int:
+    """A descriptor of memory that another process can open by it."""
+    if hasattr(os, "memfd_create"):
+        fd = os.memfd_create("deadlint-guard")
+    else:
+        import tempfile  # noqa: PLC0415 - 10 ms, and not needed on Linux
+
+        fd = os.dup(tempfile.TemporaryFile(buffering=0).fileno())  # noqa: SIM115 - the copy outlives it
+    os.ftruncate(fd, size)
+    return fd
 
 
 def _hung_up(pipe: int) -> bool:

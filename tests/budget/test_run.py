@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
 import pickle
 import shutil
@@ -376,6 +377,29 @@ def test_an_exception_in_the_waiting_thread_stops_the_tree(mark: Mark, took: Too
     assert mark.count() == 0
 
 
+def test_an_exception_from_another_thread_arrives(mark: Mark, took: Took) -> None:
+    """What Prefect does to a worker thread: no signal reaches that, and a wait without end would never see it."""
+    outcome: list[str] = []
+
+    class Stopped(BaseException):
+        pass
+
+    def work() -> None:
+        try:
+            run(f"sleep {mark.sleep} & sleep {mark.sleep}", shell=True)
+        except Stopped:
+            outcome.append(f"stopped, {mark.count()} left")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert eventually(lambda: mark.count() == 2)
+    with took(0, 1):
+        assert thread.ident is not None
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(Stopped))
+        thread.join()
+    assert outcome == ["stopped, 0 left"]
+
+
 def _parent(mark: Mark, prelude: str = "") -> subprocess.Popen[bytes]:
     """A Python process of its own that waits in `run` for a small tree."""
     code = f"""{prelude}
@@ -437,6 +461,33 @@ except ChildProcessError:
     pid = subprocess.run(python(code), capture_output=True, text=True, check=True).stdout.strip()
     assert pid
     assert eventually(lambda: pids_with(f"children of process {pid} ") == [])
+
+
+def test_a_guard_that_was_ended_is_replaced(mark: Mark) -> None:
+    code = f"""
+import sys
+from deadlint_budget import run
+run(["true"])
+print("ready", flush=True)
+sys.stdin.readline()
+run(["sleep", "{mark.sleep}"], stdout=-3)
+"""
+    parent = subprocess.Popen(python(code), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert parent.stdin is not None
+    assert parent.stdout is not None
+    parent.stdout.readline()
+    guard = f"children of process {parent.pid} "
+    for pid in pids_with(guard):
+        os.kill(pid, signal.SIGKILL)
+    assert eventually(lambda: pids_with(guard) == [])
+    parent.stdin.write(b"\n")
+    parent.stdin.flush()
+    assert eventually(lambda: mark.count() == 1, 5)
+    parent.kill()
+    parent.stdin.close()
+    parent.stdout.close()
+    parent.wait()
+    assert eventually(lambda: mark.count() == 0, 3)
 
 
 def test_a_forked_child_has_a_guard_of_its_own(mark: Mark) -> None:
