@@ -13,7 +13,7 @@ from deadlint.index.values import Member, Result
 from deadlint.site import Site
 
 from deadlint_rules._kill_paths import Names, alive_test, names_in
-from deadlint_rules._processes import ASYNC, POPEN, Child, Start, called_functions, called_names, child_of
+from deadlint_rules._processes import ASYNC, POPEN, Child, Start, called_functions, called_names, child_of, same_child
 
 if TYPE_CHECKING:
     pass
@@ -86,7 +86,7 @@ _KILLS = re.compile(r"kill|terminate_|_terminate|reap|stop_process|end_process",
 def ends(call: ast.Call, site: Site, child: Child, names: Names) -> bool:
     """Whether a call kills the child or waits until it ended (with a limit: then DL102 says what is wrong)."""
     func = call.func
-    if isinstance(func, ast.Attribute) and names.is_child(func.value) and _same(call, site, child):
+    if isinstance(func, ast.Attribute) and names.is_child(func.value) and same_child(call, child):
         if func.attr in ("wait", "communicate", "kill"):
             return True
         if func.attr == "send_signal":
@@ -101,15 +101,6 @@ def ends(call: ast.Call, site: Site, child: Child, names: Names) -> bool:
     if called_names(site.module, call, site.scope) & {"deadlint_budget.wait", "deadlint_budget.communicate"}:
         return True
     return bool(_KILLS.search(name.rpartition(".")[2])) or _kills_inside(call, site, child)
-
-
-def _same(call: ast.Call, site: Site, child: Child) -> bool:
-    """Whether a call is about the same child: the name may have been given to another one since."""
-    other = site.module.site(call)
-    if other is None or not child.constructors:
-        return True
-    found = set(child_of(other).constructors)
-    return not found or bool(found & set(child.constructors))
 
 
 def _kills_inside(call: ast.Call, site: Site, child: Child) -> bool:

@@ -12,8 +12,8 @@ from deadlint.model import Constant, Edit, Fix, Import, Safety
 from deadlint.region import parse_call, replace_call, rewritten
 from deadlint.site import Site
 
-from deadlint_rules._kill_paths import Names, alive_test, catches_expiry
-from deadlint_rules._processes import Child, leads_group, meaningful_bound
+from deadlint_rules._kill_paths import Names, alive_test, catches_expiry, caught_names
+from deadlint_rules._processes import Child, leads_group, meaningful_bound, same_child
 from deadlint_rules._swallowing import swallower
 
 
@@ -171,18 +171,30 @@ def _leftovers(site: Site, child: Child, method: str) -> list[Edit] | None:
     `communicate` on closed pipes is a ValueError, `killpg` of a reaped child a ProcessLookupError.
     """
     names = Names(frozenset({child.key}) if child.key else frozenset(), frozenset({f"{child.key}.pid"}))
-    bodies = [h.body for h in _handlers(site)]
-    removable = [s for body in bodies for s in body if _stops(s, names)]
+    handler = next(_handlers(site), None)
+    body = handler.body if handler is not None else []
+    removable = [s for s in body if _stops(s, names)]
+    if handler is not None and removable and not _about_the_wait(handler, site):
+        return None
     for call in site.scope.calls:
         if (call.lineno, call.col_offset) <= (site.call.lineno, site.call.col_offset) or not names.mentions(call):
             continue
         if _harmless(call, site, names, method) or site.module.statement(call) in removable:
             continue
+        if isinstance(call.func, ast.Attribute) and names.is_child(call.func.value) and not same_child(call, child):
+            continue
         return None
-    edits: list[Edit] = []
-    for body in bodies:
-        edits.extend(_removals(site, body, [s for s in body if s in removable]))
-    return edits
+    return list(_removals(site, body, removable))
+
+
+def _about_the_wait(handler: ast.ExceptHandler, site: Site) -> bool:
+    """Whether nothing but the wait leads into a handler: what else raises would leave the child running."""
+    node = site.module.walker.parents[handler]
+    alone = isinstance(node, ast.Try | ast.TryStar) and node.body == [site.statement]
+    if alone or handler.type is None:
+        return alone
+    names = caught_names(handler.type, site.module, site.scope)
+    return all(name.endswith("TimeoutExpired") for name in names)
 
 
 def _handlers(site: Site) -> Iterator[ast.ExceptHandler]:

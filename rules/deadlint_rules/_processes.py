@@ -178,6 +178,15 @@ def child_of(site: Site) -> Child:
     return Child(site, key, tuple(dict.fromkeys(found)))
 
 
+def same_child(call: ast.Call, child: Child) -> bool:
+    """Whether a call under the child's name is about this one: the name may have been given to another since."""
+    other = child.site.module.site(call)
+    if other is None or not child.constructors:
+        return True
+    found = set(child_of(other).constructors)
+    return not found or bool(found & set(child.constructors))
+
+
 def _start(value: Value | None, site: Site) -> Start | None:
     match value:
         case Result(call=ast.Call() as call, scope=Scope() as scope):

@@ -270,6 +270,34 @@ def test_output_that_a_handler_reads_after_the_kill_is_only_shown() -> None:
     assert safety(text) == [Safety.DISPLAY]
 
 
+def test_a_broad_handler_of_more_than_the_wait_is_only_shown() -> None:
+    text = """\
+        import subprocess
+        def f(x, parse):
+            proc = subprocess.Popen(x, stdout=subprocess.PIPE)
+            try:
+                out, _ = proc.communicate(timeout=5)
+                parse(out)
+            except Exception:
+                proc.kill()
+                proc.wait()
+                raise
+    """
+    assert safety(text) == [Safety.DISPLAY]
+
+
+def test_a_name_that_goes_to_the_next_child_is_no_obstacle() -> None:
+    text = """\
+        import subprocess
+        def f(x, y):
+            proc = subprocess.Popen(x, stdout=subprocess.PIPE)
+            proc.communicate()
+            proc = subprocess.Popen(y, stdout=subprocess.PIPE)
+            proc.communicate()
+    """
+    assert safety(text) == [Safety.UNSAFE, Safety.UNSAFE]
+
+
 def test_a_guarded_kill_stays() -> None:
     text = """\
         import os, signal, subprocess
