@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from deadlint.index.values import NONE, External
 from deadlint.model import Level, Related
 from deadlint.rule import Rule
 from deadlint.site import Report, Site
@@ -130,9 +131,14 @@ def _concerns(site: Site) -> bool:
         case _postgres.Maker(holds="engine"):
             return _postgres.url(site).postgres is not False and not is_migration_environment(site.module)
         case _postgres.Maker(driver="psycopg2"):
-            # A replication connection runs no statements, and some factories are for those.
-            return site.argument("replication").absent and site.argument("connection_factory").absent
+            return site.argument("replication").absent and not _may_replicate(site)
     return True
+
+
+def _may_replicate(site: Site) -> bool:
+    """Whether the connection may be one that replicates, and runs no statements; factories of rows are not."""
+    values = site.argument("connection_factory").values
+    return any(not isinstance(v, External) or "Replication" in v.name for v in values if v != NONE)
 
 
 def _is_probe(site: Site) -> bool:

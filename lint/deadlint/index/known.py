@@ -55,6 +55,7 @@ ALIASES = {
     "psycopg2.extras.RealDictCursor": "psycopg2.cursor",
     "asyncpg.connection": "asyncpg",
     "asyncpg.pool": "asyncpg",
+    "asyncpg.pool.PoolConnectionProxy": "asyncpg.Connection",
     "sqlalchemy.engine.create_engine": "sqlalchemy.create_engine",
     "sqlalchemy.engine.create.create_engine": "sqlalchemy.create_engine",
     "sqlmodel.create_engine": "sqlalchemy.create_engine",

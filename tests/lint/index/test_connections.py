@@ -16,6 +16,7 @@ from tests.lint.index.test_names import names
         ("from psycopg2.extensions import connection\ndef f(c: connection):\n    c.cursor().execute(1)  # <", "psycopg2.cursor.execute"),
         ("import asyncpg\nasync def f(p: asyncpg.pool.Pool):\n    async with p.acquire() as c:\n        await c.fetch(1)  # <",
          "asyncpg.Connection.fetch"),
+        ("from asyncpg.pool import PoolConnectionProxy\ndef f(c: PoolConnectionProxy):\n    c.fetch(1)  # <", "asyncpg.Connection.fetch"),
         ("from sqlalchemy import create_engine\nwith create_engine('').begin() as c:\n    c.execute(1)  # <",
          "sqlalchemy.Connection.execute"),
         ("from sqlalchemy.orm import sessionmaker\nS = sessionmaker()\nwith S() as s:\n    s.execute(1)  # <", "sqlalchemy.orm.Session.execute"),
