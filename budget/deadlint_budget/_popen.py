@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ._ambient import current_budget
 from ._bound import Bound, Watched
 from ._budget import Budget, valid_seconds
+from ._guard import guard
 from ._processes import GRACE, MAX_OUTPUT, bound_of, converse, encoded_input
 from ._supervision import Supervision
 from ._tree import Tree
@@ -86,8 +89,25 @@ def _bring_to_end(
         if sys.platform == "win32":
             return run_windows(proc, bound, input, wait_only=not pipes)
         tree = _tree_of(proc)
-        with Supervision(proc, tree, bound, input=data, pipes=pipes, max_output=max_output) as supervision:
+        with (
+            _guarded(tree),
+            Supervision(proc, tree, bound, input=data, pipes=pipes, max_output=max_output) as supervision,
+        ):
             return converse(supervision, grace, "keep")
+
+
+@contextmanager
+def _guarded(tree: Tree) -> Iterator[None]:
+    """The guard knows of a child that leads a group while it is waited for. One in our own group dies with that."""
+    if not tree.leads:
+        yield
+        return
+    guard.begin()
+    guard.add(tree.pid)
+    try:
+        yield
+    finally:
+        guard.remove(tree.pid)
 
 
 def _tree_of(proc: subprocess.Popen[Any]) -> Tree:

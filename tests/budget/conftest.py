@@ -38,12 +38,15 @@ def mark() -> Iterator[Mark]:
 
 @pytest.fixture
 def took() -> Callable[..., Any]:
+    """`with took(at_least, at_most):` asserts how long a block takes; a busy machine is granted half a second more."""
+
     @contextmanager
     def timed(at_least: float, at_most: float) -> Iterator[None]:
         began = time.monotonic()
         yield
         seconds = time.monotonic() - began
-        assert at_least <= seconds <= at_most, f"took {seconds:.3f} s, not {at_least} to {at_most}"
+        busy = os.getloadavg()[0] > (os.cpu_count() or 1)
+        assert at_least <= seconds <= at_most + 0.5 * busy, f"took {seconds:.3f} s, not {at_least} to {at_most}"
 
     return timed
 

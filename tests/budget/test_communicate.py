@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
@@ -137,6 +138,22 @@ def test_a_stranger_child_is_not_touched(mark: Mark) -> None:
     assert alive(bystander.pid)
     bystander.kill()
     bystander.wait()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("call", ["communicate", "wait"])
+def test_what_ends_the_parent_ends_an_isolated_child(call: str, number: signal.Signals, mark: Mark) -> None:
+    code = f"""
+from subprocess import Popen
+from deadlint_budget import communicate, wait
+{call}(Popen("sleep {mark.sleep} & sleep {mark.sleep}", shell=True, start_new_session=True), want=60)
+"""
+    parent = Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+    assert eventually(lambda: mark.count() == 2, 5)
+    time.sleep(0.05)  # the child runs before it is waited for: that it dies before then is not promised
+    parent.send_signal(number)
+    parent.wait(5)
+    assert eventually(lambda: mark.count() == 0, 2.5)
 
 
 def test_a_full_pipe_is_drained() -> None:

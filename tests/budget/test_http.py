@@ -173,7 +173,7 @@ def test_back_by_the_deadline(
     misbehaves: Callable[..., None], way: Callable[..., Any], serve: Serve, took: Took, requests: Any
 ) -> None:
     server = serve(misbehaves)
-    with took(0, LIMIT + 0.3), pytest.raises(DeadlineExceeded) as caught:
+    with took(0, LIMIT + 0.5), pytest.raises(DeadlineExceeded) as caught:
         way(server.url, want=LIMIT)
     if "urlopen" in way.__name__:
         assert isinstance(caught.value, urllib.error.URLError)
@@ -193,7 +193,7 @@ def test_a_dropped_syn(way: Callable[..., Any], took: Took, requests: Any) -> No
         each.setblocking(False)
         each.connect_ex(listener.getsockname())
     try:
-        with took(LIMIT - 0.05, LIMIT + 0.3), pytest.raises(DeadlineExceeded):
+        with took(LIMIT - 0.05, LIMIT + 0.5), pytest.raises(DeadlineExceeded):
             way(f"http://127.0.0.1:{listener.getsockname()[1]}/", want=LIMIT)
     finally:
         for each in (*held, listener):
@@ -212,7 +212,7 @@ def test_a_slow_name_lookup(
         return real(host, *rest, **more)
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
-    with took(LIMIT - 0.05, LIMIT + 0.3), pytest.raises(DeadlineExceeded):
+    with took(LIMIT - 0.05, LIMIT + 0.5), pytest.raises(DeadlineExceeded):
         way("http://slow.invalid/", want=LIMIT)
 
 
@@ -245,9 +245,9 @@ def test_a_slow_upload(serve: Serve, took: Took, requests: Any) -> None:
 
     server = serve(never_reads)
     for data in (b"x" * 20_000_000, pieces()):
-        with took(0, LIMIT + 0.3), pytest.raises(DeadlineExceeded):
+        with took(0, LIMIT + 0.5), pytest.raises(DeadlineExceeded):
             http.post(server.url, data=data, want=LIMIT)
-    with took(0, LIMIT + 0.3), pytest.raises(DeadlineExceeded):
+    with took(0, LIMIT + 0.5), pytest.raises(DeadlineExceeded):
         http.urlopen(server.url, b"x" * 20_000_000, want=LIMIT)
 
 
@@ -283,14 +283,14 @@ def test_back_by_the_deadline_under_tls(
 ) -> None:
     url = serve(tls.serving(misbehaves)).url.replace("http:", "https:")
     for way, options in ((by_get, {"verify": tls.ca}), (by_urlopen, {"context": tls.client})):
-        with took(0, LIMIT + 0.3), pytest.raises(DeadlineExceeded):
+        with took(0, LIMIT + 0.5), pytest.raises(DeadlineExceeded):
             way(url, want=LIMIT, **options)
 
 
 def test_a_handshake_that_never_ends(tls: TLS, serve: Serve, took: Took, requests: Any) -> None:
     url = serve(says_nothing).url.replace("http:", "https:")
     for way, options in ((by_get, {"verify": tls.ca}), (by_urlopen, {"context": tls.client})):
-        with took(0, LIMIT + 0.3), pytest.raises(DeadlineExceeded):
+        with took(0, LIMIT + 0.5), pytest.raises(DeadlineExceeded):
             way(url, want=LIMIT, **options)
 
 
@@ -385,7 +385,7 @@ def test_timeouts_keep_their_meaning(serve: Serve, took: Took, requests: Any) ->
     with took(0.2, 0.45), pytest.raises(requests.exceptions.ReadTimeout) as caught:
         http.get(server.url, timeout=0.2, want=5)
     assert not isinstance(caught.value, DeadlineExceeded)
-    with took(LIMIT - 0.05, LIMIT + 0.3), pytest.raises(DeadlineExceeded):
+    with took(LIMIT - 0.05, LIMIT + 0.5), pytest.raises(DeadlineExceeded):
         http.get(server.url, timeout=(3, 60), want=LIMIT)
 
 
@@ -535,9 +535,9 @@ def test_an_adapter_to_mount(serve: Serve, requests: Any) -> None:
 
 def test_through_a_proxy(serve: Serve, took: Took, requests: Any) -> None:
     proxy = serve(drips_headers)
-    with took(0, LIMIT + 0.3), pytest.raises(DeadlineExceeded):
+    with took(0, LIMIT + 0.5), pytest.raises(DeadlineExceeded):
         http.get("http://example.invalid/", proxies={"http": proxy.url}, want=LIMIT)
-    with took(0, LIMIT + 0.3), pytest.raises(DeadlineExceeded):  # CONNECT, with a drip for an answer
+    with took(0, LIMIT + 0.5), pytest.raises(DeadlineExceeded):  # CONNECT, with a drip for an answer
         http.get("https://example.invalid/", proxies={"https": proxy.url}, want=LIMIT)
     fine_proxy = serve(fine)
     assert http.get("http://example.invalid/", proxies={"http": fine_proxy.url}, want=5).text == "hi"
