@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Collection, Iterable, Sequence
 from typing import TypeVar
 
-from deadlint.index.scopes import Scope
 from deadlint.model import Constant, Edit, Import
 from deadlint.source import SourceFile
 
@@ -21,38 +21,17 @@ def imported_as(tree: ast.Module, module: str, name: str) -> str | None:
     return None
 
 
-def free_import(tree: ast.Module, scope: Scope, module: str, name: str) -> Import:
+def free_import(tree: ast.Module, taken: Collection[str], module: str, name: str) -> Import:
     """The import of `module.name` under its own name, or under an alias where that name is taken in the file."""
     present = imported_as(tree, module, name)
     if present is not None:
         return Import(module, name, None if present == name else present)
-    taken = _bound_names(tree, scope)
     if name not in taken:
         return Import(module, name)
     alias = f"budget_{name}"
     while alias in taken:
         alias = f"_{alias}"
     return Import(module, name, alias)
-
-
-def _bound_names(tree: ast.Module, scope: Scope) -> set[str]:
-    """Every name that some scope of the file binds."""
-    names: set[str] = set()
-    pending = [scope]
-    while pending:
-        current = pending.pop()
-        names.update(name for name, bindings in current.bindings.items() if bindings)
-        pending.extend((*current.functions, *current.classes))
-    # Functions that nobody asked about are not walked yet; their names are in the tree all the same.
-    for node in ast.walk(tree):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
-                names.add(name)
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                names.add(name)
-            case ast.alias(name=target, asname=alias):
-                names.add(alias or target.partition(".")[0])
-    return names
 
 
 def _leading(tree: ast.Module) -> Iterable[ast.stmt]:
@@ -67,17 +46,26 @@ def edits(
     missing = [i for i in _unique(imports) if not _has_import(tree, i)]
     wanted = [c for c in _unique(constants) if not _has_constant(tree, c)]
     found: list[Edit] = []
-    apart: list[Import] = []
-    for module in dict.fromkeys(i.module for i in missing):
-        group = [i for i in missing if i.module == module]
+    apart: list[tuple[str, str]] = []
+    for module in sorted({i.module for i in missing}):
+        names = sorted((i for i in missing if i.module == module), key=lambda i: _order(i.name))
         statement = _mergeable(tree, module)
         if statement is None:
-            apart.extend(group)
+            apart.append((module, f"from {module} import {', '.join(_alias(i) for i in names)}"))
         else:
-            found.append(_merged(source, statement, group))
-    if apart or wanted:
-        found.append(_inserted(source, tree, apart, wanted))
+            found.extend(_joined(source, statement, i) for i in names)
+    block = _leading_block(tree)
+    if not block:
+        text = [*(line for _, line in apart), *([""] if apart and wanted else []), *_definitions(wanted)]
+        return [*found, *([_at_the_top(source, tree, text)] if text else [])]
+    found.extend(_import_edit(source, block, module, line) for module, line in apart)
+    if wanted:
+        found.append(_constant_edit(source, tree, block, wanted))
     return found
+
+
+def _definitions(constants: Sequence[Constant]) -> list[str]:
+    return [f"{c.name} = {c.value}" for c in constants]
 
 
 _T = TypeVar("_T")
@@ -109,72 +97,131 @@ def _has_constant(tree: ast.Module, wanted: Constant) -> bool:
 def _mergeable(tree: ast.Module, module: str) -> ast.ImportFrom | None:
     """A `from module import …` near the top that more names can join."""
     for statement in _leading(tree):
-        if isinstance(statement, ast.ImportFrom) and statement.module == module and not statement.level:
-            if not any(alias.name == "*" for alias in statement.names):
+        match statement:
+            case ast.ImportFrom(module=found, level=0, names=names) if found == module and names[0].name != "*":
                 return statement
     return None
 
 
-def _merged(source: SourceFile, statement: ast.ImportFrom, group: Sequence[Import]) -> Edit:
-    """Join names to an import behind the name that sorts before them."""
-    names = ", ".join(_alias(i) for i in sorted(group, key=lambda i: i.name))
+def _joined(source: SourceFile, statement: ast.ImportFrom, wanted: Import) -> Edit:
+    """Put a name into an import, where it sorts."""
+    later = next((a for a in statement.names if _order(a.name) > _order(wanted.name)), None)
     last = statement.names[-1]
+    lines = last.lineno != statement.lineno
+    if later is not None:
+        start = source.offset(later.lineno, later.col_offset)
+        space = source.newline + source.line(later.lineno)[: later.col_offset] if lines else " "
+        return Edit(start, start, f"{_alias(wanted)},{space}")
     end = source.offset(last.end_lineno or last.lineno, last.end_col_offset or last.col_offset)
-    multi_line = last.lineno != statement.lineno
-    if multi_line:
-        indentation = source.line(last.lineno)[: last.col_offset]
-        return Edit(end, end, f",{source.newline}{indentation}{names}")
-    return Edit(end, end, f", {names}")
+    space = source.newline + source.line(last.lineno)[: last.col_offset] if lines else " "
+    return Edit(end, end, f",{space}{_alias(wanted)}")
+
+
+def _order(name: str) -> tuple[int, str]:
+    """Constants, then classes, then functions, as import sorters have it."""
+    return (0 if name.isupper() and len(name) > 1 else 1 if name[:1].isupper() else 2, name)
 
 
 def _alias(wanted: Import) -> str:
     return f"{wanted.name} as {wanted.alias}" if wanted.alias else wanted.name
 
 
-def _inserted(
-    source: SourceFile, tree: ast.Module, imports: Sequence[Import], constants: Sequence[Constant]
-) -> Edit:
-    """New imports and constants, behind the imports at the top."""
+def _at_the_top(source: SourceFile, tree: ast.Module, lines: Sequence[str]) -> Edit:
+    """New lines in a file without imports: behind its docstring, else behind its leading comments."""
     newline = source.newline
-    statements = []
-    for module in sorted({i.module for i in imports}):
-        names = ", ".join(_alias(i) for i in sorted((i for i in imports if i.module == module), key=lambda i: i.name))
-        statements.append(f"from {module} import {names}")
-    definitions = [f"{c.name} = {c.value}" for c in constants]
-    anchor, after_import = _anchor(tree)
-    body = newline.join(statements)
-    if definitions:
-        body += (newline * 2 if statements else "") + newline.join(definitions)
-    if anchor is None:
-        offset = _first_line(source)
-        return Edit(offset, offset, body + newline * 2)
+    match tree.body:
+        case [ast.Expr(value=ast.Constant(value=str())) as docstring, *rest]:
+            offset = _line_end(source, docstring.end_lineno or docstring.lineno)
+            at_end = not source.text[:offset].endswith(("\n", "\r"))
+            text = newline * (2 if at_end else 1) + newline.join(lines) + ("" if at_end else newline)
+            following = source.text[offset:].startswith(("\n", "\r"))
+            return Edit(offset, offset, text + ("" if following or at_end or not rest else newline))
+    offset = _first_line(source)
+    return Edit(offset, offset, newline.join(lines) + newline * 2)
+
+
+def _import_edit(source: SourceFile, block: Sequence[ast.stmt], module: str, line: str) -> Edit:
+    """A new import where it sorts: standard library, then other packages, then relative ones."""
+    newline = source.newline
+    section = _section(module)
+    before = [s for s in block if _place(s) < (section, 1, module.lower())]
+    after = block[len(before)] if len(before) < len(block) else None
+    if not before:
+        assert after is not None
+        offset = source.line_starts[after.lineno - 1]
+        return Edit(offset, offset, line + newline * (1 if _section_of(after) == section else 2))
+    offset = _line_end(source, before[-1].end_lineno or before[-1].lineno)
+    at_end = not source.text[:offset].endswith(("\n", "\r"))
+    lead = newline if at_end else ""
+    if _section_of(before[-1]) != section:
+        lead += newline
+        if after is not None and _section_of(after) == section:
+            # Its own section is there already, and what it has sorts behind.
+            offset = source.line_starts[after.lineno - 1]
+            return Edit(offset, offset, line + newline)
+    trail = newline if after is not None and _section_of(after) != section and not _blank_at(source, offset) else ""
+    return Edit(offset, offset, lead + line + ("" if at_end else newline) + trail)
+
+
+def _constant_edit(
+    source: SourceFile, tree: ast.Module, block: Sequence[ast.stmt], constants: Sequence[Constant]
+) -> Edit:
+    """New constants behind the imports, or beside constants that stand there."""
+    newline = source.newline
+    lines = newline.join(_definitions(constants))
+    beside = None
+    for statement in tree.body[tree.body.index(block[-1]) + 1 :]:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant()) if name.isupper():
+                beside = statement
+            case _:
+                break
+    anchor = beside or block[-1]
     offset = _line_end(source, anchor.end_lineno or anchor.lineno)
-    lead = newline if after_import and statements else newline * 2
-    at_end = offset == len(source.text) and not source.text.endswith(("\n", "\r"))
-    text = (lead if at_end else lead[len(newline) :]) + body + ("" if at_end else newline)
-    following = _following(source, anchor)
-    if following is not None and definitions and not _is_blank(source, following):
-        text += newline
-    elif following is not None and not after_import and not _is_blank(source, following):
-        text += newline
-    return Edit(offset, offset, text)
+    at_end = not source.text[:offset].endswith(("\n", "\r"))
+    lead = (newline if at_end else "") + ("" if beside is not None else newline)
+    trail = "" if at_end or offset == len(source.text) or beside or _blank_at(source, offset) else newline
+    return Edit(offset, offset, lead + lines + ("" if at_end else newline) + trail)
 
 
-def _anchor(tree: ast.Module) -> tuple[ast.stmt | None, bool]:
-    """The statement behind which new imports go, and whether it is an import that is no `__future__` one."""
-    anchor: ast.stmt | None = None
-    plain = False
+def _leading_block(tree: ast.Module) -> list[ast.stmt]:
+    """The imports at the top of the file, up to the first other statement."""
+    block: list[ast.stmt] = []
     for i, statement in enumerate(tree.body):
         match statement:
             case ast.Expr(value=ast.Constant(value=str())) if i == 0:
-                anchor = statement
-            case ast.ImportFrom(module="__future__"):
-                anchor = statement
+                continue
             case ast.Import() | ast.ImportFrom():
-                anchor, plain = statement, True
+                block.append(statement)
             case _:
                 break
-    return anchor, plain
+    return block
+
+
+def _place(statement: ast.stmt) -> tuple[int, int, str]:
+    """Where an import sorts: its section, plain imports before `from` ones, its module."""
+    match statement:
+        case ast.ImportFrom(module=module, level=level):
+            return (_section("." * level + (module or "")), 1, (module or "").lower())
+        case ast.Import(names=[alias, *_]):
+            return (_section(alias.name), 0, alias.name.lower())
+    return (0, 0, "")
+
+
+def _section_of(statement: ast.stmt) -> int:
+    return _place(statement)[0]
+
+
+def _section(module: str) -> int:
+    if module == "__future__":
+        return 0
+    if module.startswith("."):
+        return 3
+    return 1 if module.partition(".")[0] in sys.stdlib_module_names else 2
+
+
+def _blank_at(source: SourceFile, offset: int) -> bool:
+    return source.text[offset:].startswith(("\n", "\r"))
 
 
 def _line_end(source: SourceFile, line: int) -> int:
@@ -188,12 +235,3 @@ def _first_line(source: SourceFile) -> int:
         if not source.line(number).lstrip().startswith("#"):
             return start
     return len(source.text)
-
-
-def _following(source: SourceFile, anchor: ast.stmt) -> int | None:
-    line = (anchor.end_lineno or anchor.lineno) + 1
-    return line if line <= len(source.line_starts) and source.line_starts[line - 1] < len(source.text) else None
-
-
-def _is_blank(source: SourceFile, line: int) -> bool:
-    return not source.line(line).strip()

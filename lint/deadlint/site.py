@@ -209,7 +209,7 @@ class Site:
     def helper(self, name: str) -> tuple[str, Import]:
         """The name under which fixed code calls the runtime helper `name`, and the import that it needs."""
         module = self.module
-        wanted = header.free_import(module.tree, module.scope, module.settings.helpers, name)
+        wanted = header.free_import(module.tree, module.bound_names, module.settings.helpers, name)
         return wanted.alias or wanted.name, wanted
 
     @property

@@ -145,6 +145,18 @@ class Module:
             return ()
         return tuple(dict.fromkeys(targets_of(self.resolver.evaluate(call.func, scope))))
 
+    @cached_property
+    def bound_names(self) -> frozenset[str]:
+        """Every name that some scope of the module binds."""
+        self.walker.walk_all(self.scope)
+        names: set[str] = set()
+        pending = [self.scope]
+        while pending:
+            scope = pending.pop()
+            names.update(name for name, bindings in scope.bindings.items() if bindings)
+            pending.extend((*scope.functions, *scope.classes))
+        return frozenset(names)
+
     # --- callers ---------------------------------------------------------------------------------------------
 
     @cached_property
