@@ -48,6 +48,8 @@ def bound_session(site: Site) -> Fix | None:
             return _in_dict(site, "server_settings", _sql.STATEMENT, _setting) or _with_command_timeout(site)
         case _postgres.Maker(holds="engine"):
             return _with_connect_args(site)
+        case _postgres.Maker(holds="source"):
+            return _in_name(site)
     return None
 
 
@@ -69,7 +71,7 @@ def _with_options(site: Site) -> Fix | None:
     limit = _limit(site)
     argument = site.argument("options")
     if argument.node is not None and isinstance(argument.node, ast.expr) and not argument.absent:
-        return _fix(site, _appended(site, argument.node, limit), limit)
+        return _fix(site, _appended(site, argument.node, _more_options(limit)), limit)
     if not argument.absent:
         return None
     safety = Safety.DISPLAY if _has_options(site) else Safety.UNSAFE
@@ -80,6 +82,16 @@ def _has_options(site: Site) -> bool:
     """Whether the DSN has options of its own, which the keyword would replace."""
     argument = site.argument(*_postgres.maker(site).dsn)
     return any("options" in (_postgres.text_of(v) or "") for v in argument.values)
+
+
+def _in_name(site: Site) -> Fix | None:
+    """The limit in the name of a dataset: `PG:dbname=gis options='-c …'`."""
+    argument = site.argument(*_postgres.maker(site).dsn)
+    if argument.node is None or _has_options(site):
+        return None
+    limit = _limit(site)
+    more = f"f\" options='-c statement_timeout={{{limit.name}}}s'\""
+    return _fix(site, _appended(site, argument.node, more), limit)
 
 
 def _with_command_timeout(site: Site) -> Fix | None:
@@ -120,7 +132,7 @@ def _in_dict(
     if present is None:
         return _fix(site, _inserted(site, argument.node, f'"{key}": {value(limit)}'), limit, safety)
     if key == "options":
-        return _fix(site, _appended(site, present, limit), limit, safety)
+        return _fix(site, _appended(site, present, _more_options(limit)), limit, safety)
     if isinstance(present, ast.Dict) and key == "server_settings":
         text = f'"{_sql.STATEMENT}": {_setting(limit)}'
         return _fix(site, _inserted(site, present, text), limit, safety)
@@ -144,13 +156,16 @@ def _with_keyword(site: Site, name: str, value: str) -> Edit:
     return region.replace_call(site.module.source, site.call, region.rewritten(node, add=[(name, value)]))
 
 
-def _appended(site: Site, node: ast.expr, limit: Constant) -> Edit:
-    """Add the limit to options that are there already."""
+def _more_options(limit: Constant) -> str:
+    return f'f" -c statement_timeout={{{limit.name}}}s"'
+
+
+def _appended(site: Site, node: ast.expr, more: str) -> Edit:
+    """Add to a text that is there already."""
     start, end = site.module.source.extent(node)
     text = site.source(node)
     if not isinstance(node, ast.Constant | ast.JoinedStr | ast.Name | ast.Attribute | ast.Call):
         text = f"({text})"
-    more = f'f" -c statement_timeout={{{limit.name}}}s"'
     return region.smallest(site.module.source, start, end, f"{text} + {more}")
 
 

@@ -77,7 +77,8 @@ class PostgisSessionWithoutStatementTimeout(Rule):
     Unsafe: a statement that takes longer is ended, with SQLSTATE 57014, and its transaction fails. With a budget in
     scope and `with psycopg.connect(…) as conn`, the block is put under `statement_timeout(conn, budget)`, which derives
     the limit from the time that is left. Else the limit goes where the session is opened: `options`, `server_settings`
-    or `connect_args`, as the driver takes it, with a named constant; options that are there are kept.
+    or `connect_args`, as the driver takes it, or the name of a `PG:` dataset, with a named constant; options that
+    are there are kept.
 
     Behind pgbouncer in its usual set-up `options=` and `server_settings=` are refused when connecting, or dropped
     (measured with 1.18): use `SET LOCAL`, `statement_timeout(conn, budget)`, or `ALTER ROLE … SET`. `options=` replaces

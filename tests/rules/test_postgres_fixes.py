@@ -180,8 +180,14 @@ def test_a_fix_that_may_break_is_only_shown(call: str) -> None:
     assert found.fix.safety is Safety.DISPLAY
 
 
+def test_a_dataset_gets_the_limit_in_its_name() -> None:
+    text = "from osgeo import gdal\n\nHOST = 'db'\ngdal.OpenEx(f'PG:dbname=gis host={HOST}', gdal.OF_VECTOR)\n"
+    name = "f'PG:dbname=gis host={HOST}' + f\" options='-c statement_timeout={STATEMENT_LIMIT_S}s'\""
+    assert body(text) == f"gdal.OpenEx({name}, gdal.OF_VECTOR)"
+
+
 def test_what_cannot_be_repaired_in_place_offers_no_fix() -> None:
-    assert only("from osgeo import ogr\n\nogr.Open('PG:dbname=gis')\n").fix is None
+    assert only("from osgeo import ogr\n\nogr.Open(\"PG:dbname=gis options='-c geqo=off'\")\n").fix is None
     assert only("import pandas as pd\n\npd.read_sql('SELECT 1', 'postgresql://db/gis')\n").fix is None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from deadlint.rule import all_rules
 from deadlint.settings import Constants, Settings
 from deadlint.source import SourceFile
 
-from tests.services import Cluster, need_module
+from tests.services import Cluster, need_module, need_program
 
 LIMIT_S = 0.3
 SLEEP_S = 0.9
@@ -390,6 +391,23 @@ def test_what_was_refused_bounds_after_the_fix(text: str, dsn: str, url: Callabl
     after = run(fixed(text), **given)
     assert after.sqlstate == CANCELLED
     assert after.seconds < SLEEP_S - 0.2
+
+
+def test_gdal_hands_the_options_in_a_name_on(dsn: str) -> None:
+    program = need_program("ogrinfo", "gdal-bin")
+    text = f"from osgeo import ogr\n\nopened = ogr.Open('PG:{dsn}')\n"
+    names: dict[str, Any] = {}
+    line = fixed(text).splitlines()[-1]
+    exec(line.replace("ogr.Open", ""), {"LIMIT_S": LIMIT_S}, names)
+    command = [program, "-ro", "-sql", "SELECT pg_sleep(0.9)::text AS slept"]
+    began = time.monotonic()
+    done = subprocess.run([*command, names["opened"]], capture_output=True, text=True, timeout=30, check=False)
+    assert "statement timeout" in done.stderr
+    assert (
+        "statement timeout"
+        not in subprocess.run([*command, f"PG:{dsn}"], capture_output=True, text=True, timeout=30, check=False).stderr
+    )
+    assert time.monotonic() - began >= SLEEP_S
 
 
 UNDER_A_BUDGET = """
