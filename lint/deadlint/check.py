@@ -11,7 +11,7 @@ from deadlint.interest import interest_of
 from deadlint.model import Finding, Level, Span
 from deadlint.rule import Rule
 from deadlint.settings import Settings
-from deadlint.site import Report, Site
+from deadlint.site import Report
 from deadlint.source import SourceFile
 
 if TYPE_CHECKING:
@@ -61,15 +61,18 @@ def _findings(module: Module, rules: Sequence[Rule], *, with_fixes: bool) -> Ite
         for rule, name in interest.rules_for(site):
             there = replace(site, name=name, _cache={})
             for report in rule.check(there):
-                yield _finding(rule, there, report, with_fixes=with_fixes)
+                yield _finding(rule, module, report, with_fixes=with_fixes)
+    for rule in rules:
+        for report in rule.check_module(module):
+            yield _finding(rule, module, report, with_fixes=with_fixes)
 
 
-def _finding(rule: Rule, site: Site, report: Report, *, with_fixes: bool) -> Finding:
+def _finding(rule: Rule, module: Module, report: Report, *, with_fixes: bool) -> Finding:
     return Finding(
         code=rule.code,
         name=rule.name,
-        path=site.module.source.path,
-        span=site.module.span(report.node),
+        path=module.source.path,
+        span=module.span(report.node),
         message=report.message,
         remedy=report.remedy,
         level=report.level,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 from deadlint.errors import UserError
 
 if TYPE_CHECKING:
+    from deadlint.index.module import Module
     from deadlint.site import Report, Site
 
 HEADINGS = (
@@ -39,6 +40,10 @@ class Rule(ABC):
     @abstractmethod
     def check(self, site: Site) -> Iterable[Report]:
         """Yield what is wrong at `site`, a call to one of `calls`."""
+
+    def check_module(self, module: Module) -> Iterable[Report]:
+        """Yield what is wrong in a file that no single call shows, such as an assignment or a handler."""
+        return ()
 
     @classmethod
     def documentation(cls) -> str:
