@@ -138,6 +138,8 @@ class Resolver:
                 return (self._dict(node, scope),)
             case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
                 return (self._sequence(items, scope),)
+            case ast.ListComp(elt=item) | ast.SetComp(elt=item) | ast.GeneratorExp(elt=item):
+                return (Sequence((self.evaluate(item, scope),), open=True),)
             case ast.Subscript():
                 return self._subscript(node, scope)
             case ast.Lambda():
@@ -339,8 +341,19 @@ class Resolver:
             case "enter" if binding.value is not None:
                 return self._unpacked(binding, self._entered(self.evaluate(binding.value, home)))
             case "iterate" if binding.value is not None and binding.index is None:
-                return self._items(self.evaluate(binding.value, home))
+                return union(
+                    self._items(self.evaluate(binding.value, home)), *self._appended(binding.value, home)
+                )
         return (UNKNOWN,)
+
+    def _appended(self, node: ast.expr, home: Scope) -> Iterator[Values]:
+        """What is appended to the list that a loop runs over: `for child in children` after `children.append(…)`."""
+        name = dotted(node)
+        for call in home.calls if name else ():
+            match call:
+                case ast.Call(func=ast.Attribute(value=base, attr="append" | "add"), args=[item]):
+                    if dotted(base) == name:
+                        yield self.evaluate(item, home)
 
     def _import(self, target: str) -> Values:
         if self._elsewhere is not None:
@@ -365,8 +378,8 @@ class Resolver:
         found = []
         for value in values:
             match value:
-                case Sequence(items=items, open=False) if items:
-                    found.append(union(*items))
+                case Sequence(items=items, open=is_open) if items:
+                    found.append(union(*items, *([(UNKNOWN,)] if is_open else ())))
                 case Result(name=name) if name.endswith(".ExitStack"):
                     found.append((value,))
                 case _:

@@ -60,3 +60,21 @@ def test_a_sum_in_a_loop_ends() -> None:
     values = last_value("x = 0\nfor _ in y:\n    x += 1\nx")
     assert Const(8) not in values
     assert len(values) > 1
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "xs = [f(y) for y in ys]",
+        "xs = []\nfor y in ys:\n    xs.append(f(y))",
+        "xs = set()\nxs.add(f(1))",
+    ],
+)
+def test_a_loop_gives_what_was_put_into_its_list(made: str) -> None:
+    values = last_value(f"from subprocess import Popen as f\n{made}\nfor x in xs:\n    pass\nx")
+    assert "subprocess.Popen" in {v.name for v in values if isinstance(v, Result)}
+    assert UNKNOWN in values
+
+
+def test_each_of_a_known_list_is_all_that_a_loop_gives() -> None:
+    assert last_value("for x in [1, 2]:\n    pass\nx") == (Const(1), Const(2))
