@@ -367,3 +367,20 @@ def _without_pipe(key: str) -> str:
 
 def _holds(value: ast.expr | None, call: ast.Call) -> bool:
     return value is call or (isinstance(value, ast.Await) and value.value is call)
+
+
+def chained_read(site: Site) -> Endless | None:
+    """The read of a pipe of a child that has no name: `Popen(…).stdout.read()`, `for line in Popen(…).stdout`."""
+    if site.name != POPEN:
+        return None
+    parents = site.module.walker.parents
+    pipe = parents.get(site.call)
+    if not isinstance(pipe, ast.Attribute) or pipe.attr not in _PIPES:
+        return None
+    match parents.get(pipe):
+        case ast.For() as loop if loop.iter is pipe:
+            return Endless(loop, "read until its pipe is closed")
+        case ast.Attribute(attr=attr) as method if attr in _READS:
+            call = parents.get(method)
+            return Endless(call, "read without a limit") if isinstance(call, ast.Call) else None
+    return None

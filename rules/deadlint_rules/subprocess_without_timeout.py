@@ -11,7 +11,7 @@ from deadlint.model import Fix, Level
 from deadlint.rule import Rule
 from deadlint.site import PROJECT, Report, Site
 
-from deadlint_rules._endless import Endless, children_in, is_reaping, pipe_reads, poll_loops
+from deadlint_rules._endless import Endless, chained_read, children_in, is_reaping, pipe_reads, poll_loops
 from deadlint_rules._kill_paths import Names
 from deadlint_rules._process_owners import handed_over
 from deadlint_rules._process_repairs import limit_parameter, to_run, to_shell_run, to_wait
@@ -21,6 +21,7 @@ from deadlint_rules._processes import (
     RUNS,
     Child,
     Given,
+    Start,
     called_names,
     child_of,
     commands_of,
@@ -289,6 +290,11 @@ def _hidden(site: Site) -> Iterator[Report]:
     """Poll loops and pipes, which no call stands for: found from any call about the same child."""
     if site.scope.kind not in ("function", "module") or stopped_by_signal(site):
         return
+    place = chained_read(site)
+    if place is not None and not _limited(place, site):
+        child = Child(site, "", (Start(site.call, site.scope),))
+        if not child.commands.bounded:
+            yield _report(site, child.commands, f"it is {place.what}", None, child, place=place)
     for child in children_in(site):
         started = child.commands
         if started.bounded or _watched(site, child):

@@ -51,6 +51,7 @@ def test_a_limited_run_goes_to_the_helper() -> None:
     """
     after = """\
         import subprocess
+
         from deadlint_budget import run
 
         run(["gdalwarp", "a", "b"], want=60, check=True)  # why
@@ -66,6 +67,7 @@ def test_an_unlimited_run_gets_a_named_limit() -> None:
     """
     after = """\
         import subprocess
+
         from deadlint_budget import run
 
         PROCESS_LIMIT_S = 3600
@@ -176,6 +178,7 @@ def test_a_limited_wait_goes_to_the_helper_and_the_child_gets_a_session() -> Non
     """
     after = """\
         from subprocess import Popen
+
         from deadlint_budget import wait
 
         def f(x):
@@ -228,6 +231,7 @@ def test_what_the_handler_did_to_the_child_is_taken_out() -> None:
     """
     after = """\
         import os, signal, subprocess
+
         from deadlint_budget import communicate
 
         def f(x):
