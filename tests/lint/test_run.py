@@ -244,6 +244,13 @@ def test_deep_nesting_is_said(text: str) -> None:
     assert "nested" in said[0]
 
 
+def test_deep_nesting_after_a_syntax_error_does_not_end_the_process() -> None:
+    """Such a file goes to LibCST's parser, whose recursion is the machine's."""
+    plant("a.py", "import slowlib\nprint 'x'\nx = " + "-" * 20_000 + "1\n")
+    plant("good.py")
+    assert found(check()) == ["a.py:2 DL001", "good.py:2 ZZ101"]
+
+
 def test_deep_expressions_do_not_stop_the_run() -> None:
     plant("a.py", "import slowlib\nx = " + "+".join(["slowlib.fetch()"] * 3000) + "\n")
     plant("good.py")
