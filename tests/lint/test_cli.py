@@ -280,6 +280,13 @@ def test_every_option_has_help(deadlint: Deadlint) -> None:
     assert deadlint("check", "--help").returncode == 0
 
 
+def test_the_documentation_names_every_option() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    options = [name for one in cli.commands["check"].params if one.param_type_name == "option" for name in one.opts]
+    assert len(options) > 20
+    assert not [name for name in options if name not in text and name not in ("--jobs", "--quiet")]
+
+
 # --- start-up and ends ----------------------------------------------------------------------------------------
 
 

@@ -164,9 +164,7 @@ def test_extend_select_and_ignore_on_the_command_line_add_to_the_file(tmp_path: 
         ('project = "deadlint"', False),
     ],
 )
-def test_helpers_are_own_where_the_project_needs_deadlint_to_run(
-    tmp_path: Path, text: str, own: bool
-) -> None:
+def test_helpers_are_own_where_the_project_needs_deadlint_to_run(tmp_path: Path, text: str, own: bool) -> None:
     write(tmp_path, "pyproject.toml", text)
     (tmp_path / "src").mkdir()
     assert settings_of(tmp_path / "src").helpers_are_own is own
@@ -254,9 +252,7 @@ def test_an_option_that_names_no_rule_is_refused(tmp_path: Path) -> None:
 # Values that reach both sides of every border: near the keys, the types and the patterns.
 _selectors = st.sampled_from(["ALL", "DL101", "DL", "a-name", "", "dl101", "A-b", "DL101\n", "-x", "a--b"])
 _words = st.one_of(
-    st.sampled_from(
-        ["default", "strict", "a.b", "a", "a.b\n", "1a", "!gdal*", "!", "a/b", "#x", "src/**", "!a/"]
-    ),
+    st.sampled_from(["default", "strict", "a.b", "a", "a.b\n", "1a", "!gdal*", "!", "a/b", "#x", "src/**", "!a/"]),
     st.text(max_size=4),
 )
 _numbers = st.one_of(st.integers(-1, 40_000_000), st.floats(allow_nan=False), st.booleans())
@@ -267,9 +263,7 @@ _constants = st.dictionaries(
     st.one_of(st.dictionaries(st.sampled_from(["name", "value", "x"]), _leaves, max_size=2), _leaves),
     max_size=2,
 )
-_tables = st.dictionaries(
-    st.sampled_from(["requests", "sessions", "processes", "x/*.py", "y"]), _lists, max_size=2
-)
+_tables = st.dictionaries(st.sampled_from(["requests", "sessions", "processes", "x/*.py", "y"]), _lists, max_size=2)
 _documents = st.dictionaries(
     st.one_of(st.sampled_from([*CONFIGURATION.keys, "selct"]), st.text(max_size=3)),
     st.one_of(_leaves, _lists, _tables, _constants),
@@ -297,3 +291,8 @@ def test_each_key_is_accepted_with_a_fitting_value_and_refused_with_another(key:
 def test_the_published_schema_is_the_one_of_the_table() -> None:
     """`python -m deadlint.config_schema > docs/config.schema.json` brings it up to date."""
     assert json.loads((DOCS / "config.schema.json").read_text(encoding="utf-8")) == json_schema()
+
+
+def test_the_documentation_names_every_key() -> None:
+    text = (DOCS / "configuration.md").read_text(encoding="utf-8")
+    assert not [key for key in CONFIGURATION.keys if f"`{key}`" not in text and f"`{key}." not in text]
