@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from deadlint.collect import Steps
 from deadlint.errors import UserError
 from deadlint.judge import Judge
-from deadlint.outcome import Order, Outcome, Target
+from deadlint.outcome import Order, Outcome, Status, Target
 from deadlint.rule import all_rules
 
 if TYPE_CHECKING:
@@ -80,7 +80,8 @@ def _together(targets: Sequence[Target], order: Order, steps: Steps, workers: in
             continue
         outcomes, seconds, files = done.result
         steps.add(seconds, files)
-        yield from zip((targets[item] for item in done.items), outcomes, strict=True)
+        for item, outcome in zip(done.items, outcomes, strict=True):
+            yield targets[item], outcome if isinstance(outcome, Outcome) else Outcome(status=outcome)
 
 
 class Work:
@@ -91,13 +92,19 @@ class Work:
         self._order = order
         self._judge: Judge | None = None
 
-    def __call__(self, items: range) -> tuple[list[Outcome], dict[str, float], dict[str, int]]:
+    def __call__(self, items: range) -> tuple[list[Outcome | Status | None], dict[str, float], dict[str, int]]:
         if self._judge is None:
             self._judge = Judge(installed_rules(), self._order)
         judge = self._judge
         judge.seconds.clear()
         judge.files.clear()
-        return [judge.judge(self._targets[item]) for item in items], judge.seconds, judge.files
+        outcomes = [judge.judge(self._targets[item]) for item in items]
+        # Nine files of ten are left out by the screen: only their status crosses to the other process.
+        return (
+            [one.status if one == Outcome(status=one.status) else one for one in outcomes],
+            judge.seconds,
+            judge.files,
+        )
 
 
 def _death(how: str) -> str:
