@@ -147,6 +147,29 @@ def clean(cache_dir: str | None) -> None:
     click.echo(f"Removed {directory}" if found else f"Nothing to remove in {directory}")
 
 
+@cli.command()
+@click.argument("path", type=click.Path())
+@click.option("--check", "only_check", is_flag=True, help="Say whether the copy is unmodified and current.")
+@click.option("--force", is_flag=True, help="Replace a copy that was changed by hand.")
+def vendor(path: str, only_check: bool, force: bool) -> int:
+    """Copy the runtime helpers into the folder PATH; name it as `helpers` in the configuration."""
+    from pathlib import Path  # noqa: PLC0415 - only here
+
+    from deadlint import vendor as copies  # noqa: PLC0415
+
+    if not only_check:
+        click.echo(f"{path}: deadlint_budget {copies.vendor(Path(path), force=force)} written")
+        return ExitStatus.CLEAN
+    verdict = copies.check(Path(path))
+    for name in verdict.changed:
+        click.echo(f"{path}/{name}: differs from what was written")
+    if not verdict.current:
+        click.echo(f"{path}: holds {verdict.version}, which is not what is installed; run `deadlint vendor {path}`")
+    if verdict.good:
+        click.echo(f"{path}: deadlint_budget {verdict.version}, unmodified and current")
+    return ExitStatus.CLEAN if verdict.good else ExitStatus.FINDINGS
+
+
 def _request(paths: tuple[str, ...], options: dict[str, Any]) -> Request:
     from deadlint.config import Overrides  # noqa: PLC0415 - `deadlint --version` needs none of it
     from deadlint.run import Request  # noqa: PLC0415
