@@ -42,7 +42,7 @@ def vendor(target: Path, *, force: bool = False) -> str:
         changed = check(target).changed
         if changed:
             raise UserError(
-                f"{target}: {', '.join(changed)} was changed in this copy; keep your changes elsewhere, then use --force"
+                f"{target}: {', '.join(changed)} was changed here; keep your changes elsewhere, then use --force"
             )
     source = _installed()
     manifest = {"package": PACKAGE, "version": _version(source), "sha256": _digests(source)}
