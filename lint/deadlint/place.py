@@ -6,7 +6,6 @@ import os
 import stat
 from dataclasses import dataclass
 from enum import Enum
-from hashlib import blake2b
 
 from deadlint.outcome import DIGEST_BYTES, Status, status_of
 
@@ -62,4 +61,6 @@ class Place:
 
 def digest_of(data: bytes) -> bytes:
     """What tells one content from another."""
+    from hashlib import blake2b  # noqa: PLC0415 - takes 5 ms to load, and a warm run hashes nothing
+
     return blake2b(data, digest_size=DIGEST_BYTES).digest()
