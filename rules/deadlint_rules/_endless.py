@@ -52,7 +52,10 @@ def is_reaping(site: Site, child: Child) -> bool:
             continue
         if ends(call, site, child, names):
             return True
-    return any(e.to_end and _ends_before(e.node, site) for e in (*poll_loops(site, child), *pipe_reads(site, child)))
+    return any(
+        e.to_end and _ends_before(e.node, site)
+        for e in (*poll_loops(site, child), *pipe_reads(site, child, limited=True))
+    )
 
 
 def _ends_before(node: Place, site: Site) -> bool:
@@ -153,7 +156,7 @@ def poll_loops(site: Site, child: Child) -> Iterator[Endless]:
     names = names_in(site.scope, child.key)
     for statement in site.scope.blocks:
         if isinstance(statement, ast.While) and _polls(statement, names) and not _has_clock(statement, site):
-            yield Endless(statement, "polled until it ends")
+            yield Endless(statement, "it is polled until it ends, with no look at a clock")
 
 
 def _polls(loop: ast.While, names: Names) -> bool:
@@ -223,9 +226,12 @@ _READY = frozenset(
 )  # fmt: skip
 
 
-def pipe_reads(site: Site, child: Child) -> Iterator[Endless]:
-    """The places of the function that read a pipe of the child until something is said or it is closed."""
-    if not child.key or not _own_business(site, child) or _watched(site):
+def pipe_reads(site: Site, child: Child, *, limited: bool = False) -> Iterator[Endless]:
+    """The places of the function that read a pipe of the child until something is said or it is closed.
+
+    With `limited` also those that something else bounds.
+    """
+    if not child.key or not _own_business(site, child) or (_watched(site) and not limited):
         return
     names = names_in(site.scope, child.key)
     loops = [e.node for e in poll_loops(site, child)]
@@ -236,15 +242,19 @@ def pipe_reads(site: Site, child: Child) -> Iterator[Endless]:
             and not _inside(statement, loops, site)
             and not _after_end(statement, site, child, names)
         ):
-            yield Endless(statement, "read until its pipe is closed")
+            yield Endless(statement, "its output is read until the pipe is closed")
     for call in site.scope.calls:
         if not _is_read(call, names) or _inside(call, loops, site) or _after_end(call, site, child, names):
             continue
-        parent = site.module.walker.parents.get(call)
-        if (
-            not isinstance(parent, ast.Call) or dotted(parent.func).rpartition(".")[2] not in ("wait_for", "iter")
-        ) and not any(isinstance(a, ast.For) and call in ast.walk(a.iter) for a in site.module.ancestors(call)):
-            yield Endless(call, "read without a limit", to_end=_reads_all(call, site))
+        in_head = any(isinstance(a, ast.For) and call in ast.walk(a.iter) for a in site.module.ancestors(call))
+        if not in_head and (limited or not _is_waited_for(call, site)):
+            yield Endless(call, "its output is read without a limit", to_end=_reads_all(call, site))
+
+
+def _is_waited_for(call: ast.Call, site: Site) -> bool:
+    """Whether a read is handed to `wait_for`, which bounds it."""
+    parent = site.module.walker.parents.get(call)
+    return isinstance(parent, ast.Call) and dotted(parent.func).rpartition(".")[2] == "wait_for"
 
 
 def _own_business(site: Site, child: Child) -> bool:
@@ -379,8 +389,8 @@ def chained_read(site: Site) -> Endless | None:
         return None
     match parents.get(pipe):
         case ast.For() as loop if loop.iter is pipe:
-            return Endless(loop, "read until its pipe is closed")
+            return Endless(loop, "its output is read until the pipe is closed")
         case ast.Attribute(attr=attr) as method if attr in _READS:
             call = parents.get(method)
-            return Endless(call, "read without a limit") if isinstance(call, ast.Call) else None
+            return Endless(call, "its output is read without a limit") if isinstance(call, ast.Call) else None
     return None

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from deadlint.index.scopes import Scope, dotted
 from deadlint.index.values import NONE, External, Function, Member, Sequence
@@ -114,6 +114,16 @@ class Names:
         return False
 
 
+class Expiry(Protocol):
+    """How a limit around the waits for a child expires, where the waits have none of their own."""
+
+    def times(self, call: ast.Call, scope: Scope) -> bool:
+        """Whether the limit is around a wait."""
+
+    def reaches(self, place: ast.AST, caught: ast.expr | None, scope: Scope) -> bool:
+        """Whether a handler or `suppress` at `place` that names `caught` (None: anything) catches the expiry."""
+
+
 @dataclass
 class Paths:
     """Follows one child through a function and the functions of the file that it is given to."""
@@ -122,6 +132,7 @@ class Paths:
     session: bool | None  # whether the child leads a group; None where that is not known
     piped: bool
     clock: bool = False  # whether a look at the clock counts as a limit: one that is written by hand
+    expiry: Expiry | None = None  # of asyncio's children, whose waits have no limit of their own
     _busy: set[Scope] = field(default_factory=set)
 
     def outcome(self, scope: Scope, names: Names) -> States:
@@ -303,7 +314,7 @@ class _Walk:
         caught = Flow()
         pending, other = flow.expired, flow.raised
         for handler in node.handlers:
-            if pending and catches_expiry(handler, self.paths.module, self.scope):
+            if pending and self._catches(handler):
                 caught = caught.joined(self.block(handler.body, pending))
                 pending = _NOTHING
             if other and _broad(handler):
@@ -312,6 +323,16 @@ class _Walk:
         tail = self.block(node.orelse, flow.normal)
         flow = replace(flow, normal=_NOTHING, expired=pending, raised=other).joined(tail).joined(caught)
         return self._finally(node.finalbody, flow)
+
+    def _catches(self, handler: ast.ExceptHandler) -> bool:
+        if self.paths.expiry is not None:
+            return self.paths.expiry.reaches(handler, handler.type, self.scope)
+        return catches_expiry(handler, self.paths.module, self.scope)
+
+    def _suppresses(self, call: ast.Call, caught: ast.expr) -> bool:
+        if self.paths.expiry is not None:
+            return self.paths.expiry.reaches(call, caught, self.scope)
+        return _names_expiry(caught, self.paths.module, self.scope)
 
     def _finally(self, body: list[ast.stmt], flow: Flow) -> Flow:
         if not body:
@@ -344,9 +365,7 @@ class _Walk:
             return flow.each(lambda states: frozenset(_exit_waits(s) for s in states))
         if isinstance(expression, ast.Call):
             name = dotted(expression.func)
-            if name.rpartition(".")[2] == "suppress" and any(
-                _names_expiry(a, self.paths.module, self.scope) for a in expression.args
-            ):
+            if name.rpartition(".")[2] == "suppress" and any(self._suppresses(expression, a) for a in expression.args):
                 return replace(flow, normal=flow.normal | flow.expired, expired=_NOTHING)
             if self.names.mentions(expression) and self._kills_on_exit(expression, name):
                 return flow.each(lambda states: frozenset(replace(s, handed=True) for s in states))
@@ -464,6 +483,8 @@ class _Walk:
         return replace(state, expired=state.expired or not self.paths._busy)
 
     def _timed(self, call: ast.Call, attr: str) -> bool:
+        if self.paths.expiry is not None:
+            return self.paths.expiry.times(call, self.scope)
         given = call.args[1:2] if attr == "communicate" else call.args[:1]
         given = [*given, *(k.value for k in call.keywords if k.arg in ("timeout", None))]
         for value in given:

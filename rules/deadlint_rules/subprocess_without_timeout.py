@@ -294,14 +294,14 @@ def _hidden(site: Site) -> Iterator[Report]:
     if place is not None and not _limited(place, site):
         child = Child(site, "", (Start(site.call, site.scope),))
         if not child.commands.bounded:
-            yield _report(site, child.commands, f"it is {place.what}", None, child, place=place)
+            yield _report(site, child.commands, place.what, None, child, place=place)
     for child in children_in(site):
         started = child.commands
         if started.bounded or _watched(site, child):
             continue
         for place in (*poll_loops(site, child), *pipe_reads(site, child)):
             if not _limited(place, site):
-                yield _report(site, started, f"it is {place.what}", None, child, place=place)
+                yield _report(site, started, place.what, None, child, place=place)
 
 
 def _limited(place: Endless, site: Site) -> bool:
@@ -344,11 +344,13 @@ def _report(
     label = first.label if first.program or child is None or not child.key else child.name
     default = (started.long_running or bound is not None) and not cautious
     around = f", though {bound} is around it" if bound is not None else ""
+    method = site.name.rpartition(".")[2] if site.name in _WAITS and place is None else "run"
+    subject = child.key if child is not None and child.key and method != "run" else "…"
     want = limit_parameter(site) or site.module.settings.constants.process[0]
     helper = f"budget={site.budget}" if site.budget else f"want={want}"
     return site.report(
         f"nothing bounds {label}{around}: {how}",
-        f"give it a limit that stops its whole tree: `deadlint_budget.run(…, {helper})`",
+        f"give it a limit that stops its whole tree: `{site.module.settings.helpers}.{method}({subject}, {helper})`",
         level=Level.DEFAULT if default else Level.STRICT,
         node=place.node if place is not None else None,
         fix=fix,

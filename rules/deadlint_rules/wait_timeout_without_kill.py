@@ -225,7 +225,7 @@ def _asked_and_waits(state: State) -> int | None:
 def _described(fault: int, site: Site, child: Child, limit: str) -> _Problem:
     name, label = child.name, child.label
     method = "wait" if site.name.endswith("poll") else site.name.rpartition(".")[2]
-    helper = f"`deadlint_budget.{method}({child.key}, want=…)`"
+    helper = f"`{site.module.settings.helpers}.{method}({child.key}, want=…)`"
     remedy = f"start it with `start_new_session=True` and call {helper}, which stops the group and reaps it"
     tree = _tree(child)
     match fault:
