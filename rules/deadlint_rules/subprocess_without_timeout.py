@@ -344,8 +344,9 @@ def _report(
     label = first.label if first.program or child is None or not child.key else child.name
     default = (started.long_running or bound is not None) and not cautious
     around = f", though {bound} is around it" if bound is not None else ""
-    method = site.name.rpartition(".")[2] if site.name in _WAITS and place is None else "run"
-    subject = child.key if child is not None and child.key and method != "run" else "…"
+    method, subject = "run_async" if "asyncio." in site.name else "run", "…"
+    if child is not None and site.name in _WAITS and site.name.startswith(POPEN) and place is None:
+        method, subject = site.name.rpartition(".")[2], child.key or "…"
     want = limit_parameter(site) or site.module.settings.constants.process[0]
     helper = f"budget={site.budget}" if site.budget else f"want={want}"
     return site.report(
