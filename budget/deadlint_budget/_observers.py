@@ -7,6 +7,7 @@ import math
 import signal
 import threading
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from ._errors import seconds_text
@@ -112,8 +113,7 @@ def otel_events(meter: Any = None) -> Callable[[Event], None]:
     opentelemetry-api.
     """
     if meter is None:
-        from opentelemetry import metrics  # noqa: PLC0415 - optional
-
+        metrics: Any = import_module("opentelemetry.metrics")  # optional
         meter = metrics.get_meter("deadlint_budget")
     duration = meter.create_histogram("deadlint.duration", unit="s", description="Time that an operation took")
     termination = meter.create_histogram("deadlint.termination", unit="s", description="From SIGTERM to the end")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 # States of a transaction, as all drivers can tell them.
@@ -86,9 +87,8 @@ class Driver:
 
 class Psycopg2(Driver):
     def query(self, text: str, values: Sequence[str] = ()) -> tuple[Any, ...] | None:
-        from psycopg2.extensions import cursor
-
-        with self.conn.cursor(cursor_factory=cursor) as cur:
+        extensions: Any = import_module("psycopg2.extensions")  # it has no types of its own
+        with self.conn.cursor(cursor_factory=extensions.cursor) as cur:
             cur.execute(self.sql(text), tuple(values) or None)
             return cur.fetchone() if cur.description else None
 

@@ -351,6 +351,8 @@ class Supervision:
         while not self._gone() and time.monotonic() < end:
             # Again and again: a process that forks while it is killed leaves a child that the signal did not
             # reach.
+            if HAS_PROC:
+                self.tree.freeze()
             self._signal(KILL, ending)
             self._pump_until_empty(min(end, time.monotonic() + 0.02))
         if HAS_PROC and not self._gone():

@@ -6,9 +6,11 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -192,3 +194,34 @@ def as_user(args: list[Any]) -> list[Any]:
     if os.getuid() != 0:
         return args
     return ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", *args]
+
+
+@contextmanager
+def private_cluster() -> Iterator[Cluster]:
+    """A PostgreSQL of our own, in a temporary folder, on loopback."""
+    if not (PG_BIN / "initdb").exists():
+        missing(
+            "PostgreSQL 15",
+            "apt-get install postgresql-15-postgis-3 (with create_main_cluster = false in "
+            "/etc/postgresql-common/createcluster.conf)",
+        )
+    folder = Path(tempfile.mkdtemp(prefix="deadlint-pg-"))
+    if os.getuid() == 0:
+        shutil.chown(folder, "postgres", "postgres")
+    data, port = folder / "data", free_port()
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "timeout": 60}
+    try:
+        command = [PG_BIN / "initdb", "-A", "trust", "-U", "deadlint", "-D", data, "--no-sync"]
+        subprocess.run(as_user(command), check=True, cwd=folder, **quiet)
+        options = (
+            f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c fsync=off "
+            "-c max_connections=60"
+        )
+        command = [PG_BIN / "pg_ctl", "-D", data, "-o", options, "-l", folder / "log", "-w", "start"]
+        subprocess.run(as_user(command), check=True, cwd=folder, **quiet)
+        yield Cluster(folder, port)
+    finally:
+        # Immediate: a backend that is deaf inside GEOS ignores a polite end.
+        command = [PG_BIN / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop"]
+        subprocess.run(as_user(command), cwd=folder, check=False, **quiet)
+        shutil.rmtree(folder, ignore_errors=True)

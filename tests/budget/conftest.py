@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
-import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
-from budget_witness import PG_BIN, Cluster, Mark, Server, WoundClock, as_user, free_port, missing
+from budget_witness import Cluster, Mark, Server, WoundClock, missing, private_cluster
 
 
 @pytest.fixture
@@ -66,29 +62,15 @@ def serve() -> Iterator[Callable[[Callable[[socket.socket], None]], Server]]:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    if not (PG_BIN / "initdb").exists():
-        missing(
-            "PostgreSQL 15",
-            "apt-get install postgresql-15-postgis-3 (with create_main_cluster = false in "
-            "/etc/postgresql-common/createcluster.conf)",
-        )
-    folder = Path(tempfile.mkdtemp(prefix="deadlint-pg-"))
-    if os.getuid() == 0:
-        shutil.chown(folder, "postgres", "postgres")
-    data, port = folder / "data", free_port()
-    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "timeout": 60}
-    try:
-        command = [PG_BIN / "initdb", "-A", "trust", "-U", "deadlint", "-D", data, "--no-sync"]
-        subprocess.run(as_user(command), check=True, cwd=folder, **quiet)
-        options = (
-            f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c fsync=off "
-            "-c max_connections=60"
-        )
-        command = [PG_BIN / "pg_ctl", "-D", data, "-o", options, "-l", folder / "log", "-w", "start"]
-        subprocess.run(as_user(command), check=True, cwd=folder, **quiet)
-        yield Cluster(folder, port)
-    finally:
-        # Immediate: a backend that is deaf inside GEOS ignores a polite end.
-        command = [PG_BIN / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop"]
-        subprocess.run(as_user(command), cwd=folder, check=False, **quiet)
-        shutil.rmtree(folder, ignore_errors=True)
+    with private_cluster() as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def geos_cluster() -> Iterator[Cluster]:
+    """A cluster of its own: a backend that is cut off inside GEOS can crash, and take its cluster through a restart."""
+    with private_cluster() as made:
+        if made.psql("SELECT count(*) FROM pg_available_extensions WHERE name = 'postgis'") != "1":
+            missing("PostGIS", "apt-get install postgresql-15-postgis-3")
+        made.psql("CREATE EXTENSION postgis")
+        yield made

@@ -156,6 +156,15 @@ from deadlint_budget import communicate, wait
     assert eventually(lambda: mark.count() == 0, 2.5)
 
 
+def test_a_loop_in_our_own_group_does_not_slip_away(mark: Mark) -> None:
+    """The shell starts another sleeper as soon as one is killed; which of the two comes first is chance."""
+    for _ in range(15):
+        process = Popen(f"trap '' TERM; while :; do sleep {mark.sleep}; done", shell=True)
+        with pytest.raises(CommandDeadlineExceeded):
+            communicate(process, want=0.05, grace=0)
+        assert mark.count() == 0
+
+
 def test_a_full_pipe_is_drained() -> None:
     code = "import sys; sys.stdout.write('x' * 5_000_000); sys.stderr.write('y' * 5_000_000)"
     out, err = communicate(Popen([sys.executable, "-c", code], stdout=PIPE, stderr=PIPE), want=30)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from budget_witness import Cluster, as_user, eventually, free_port, missing, need_module, need_program
+from budget_witness import Cluster, as_user, eventually, free_port, need_module, need_program
 from deadlint_budget import Budget, Cancelled, DeadlineExceeded, statement_timeout
 from deadlint_budget._postgres import setting_ms
 
@@ -382,13 +382,17 @@ def test_cancelling_the_task_reaches_the_server(cluster: Cluster) -> None:
 # --- what is deaf to the server's limit, and clients that die ----------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def postgis(cluster: Cluster) -> Cluster:
-    available = cluster.psql("SELECT count(*) FROM pg_available_extensions WHERE name = 'postgis'")
-    if available != "1":
-        missing("PostGIS", "apt-get install postgresql-15-postgis-3")
-    cluster.psql("CREATE EXTENSION IF NOT EXISTS postgis")
-    return cluster
+@pytest.fixture
+def postgis(geos_cluster: Cluster) -> Cluster:
+    assert eventually(lambda: _accepts(geos_cluster), 20), "the cluster did not come back"
+    return geos_cluster
+
+
+def _accepts(cluster: Cluster) -> bool:
+    try:
+        return cluster.psql("SELECT 1") == "1"
+    except subprocess.CalledProcessError:
+        return False
 
 
 DEAF = """
