@@ -478,6 +478,23 @@ def test_cancel_wakes_a_request(
         way(serve(misbehaves).url, budget=budget)
 
 
+@pytest.mark.parametrize("way", [by_get, by_urlopen])
+def test_cancel_wakes_a_connect(way: Callable[..., Any], took: Took, requests: Any) -> None:
+    listener = socket.create_server(("127.0.0.1", 0), backlog=0)
+    held = [socket.socket() for _ in range(4)]
+    for each in held:
+        each.setblocking(False)
+        each.connect_ex(listener.getsockname())
+    budget = Budget.of(60, "flow")
+    threading.Timer(0.2, budget.cancel, ["operator"]).start()
+    try:
+        with took(0.19, 0.6), pytest.raises(Cancelled, match="operator"):
+            way(f"http://127.0.0.1:{listener.getsockname()[1]}/", budget=budget)
+    finally:
+        for each in (*held, listener):
+            each.close()
+
+
 def test_a_connection_is_closed_at_the_deadline_and_the_pool_goes_on(serve: Serve, requests: Any) -> None:
     hang = threading.Event()
 
