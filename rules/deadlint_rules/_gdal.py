@@ -1,0 +1,172 @@
+"""GDAL in process: which calls take a progress callback, and whether that callback can stop them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from deadlint.index.scopes import Scope
+from deadlint.index.values import (
+    NONE,
+    UNKNOWN,
+    Const,
+    External,
+    Function,
+    Object,
+    Partial,
+    Result,
+    Template,
+    Value,
+    Values,
+)
+from deadlint.site import Argument, Site
+
+from deadlint_rules._processes import site_at
+
+# Old code has the module at the top level, and so have the tools that GDAL ships.
+_MODULES = ("osgeo.gdal", "gdal")
+# Functions that take everything as keywords, or an object of the class `…Options`.
+_UTILITIES = (
+    "Warp", "Translate", "BuildVRT", "Rasterize", "VectorTranslate", "DEMProcessing", "Grid", "Nearblack", "Footprint",
+    "MultiDimTranslate",
+)  # fmt: skip
+# Functions with a callback among their parameters, and its position (GDAL 3.6, its Python bindings).
+_FUNCTIONS = {
+    "ReprojectImage": 7, "RasterizeLayer": 7, "Polygonize": 5, "FPolygonize": 5, "FillNodata": 5, "SieveFilter": 6,
+    "ComputeProximity": 3, "ContourGenerate": 9, "ContourGenerateEx": 3,
+}  # fmt: skip
+# Methods of what these return.
+_DATASETS = (
+    "Open", "OpenEx", "Dataset", "Warp", "Translate", "BuildVRT", "GetDriverByName.Create",
+    "GetDriverByName.CreateCopy",
+)  # fmt: skip
+_DRIVERS = ("GetDriverByName", "Driver")
+
+UTILITIES = frozenset(f"{module}.{name}" for module in _MODULES for name in _UTILITIES)
+POSITIONS: dict[str, int | None] = (
+    dict.fromkeys(UTILITIES)
+    | {f"{module}.{name}": place for module in _MODULES for name, place in _FUNCTIONS.items()}
+    | {f"{module}.{name}.BuildOverviews": 2 for module in _MODULES for name in _DATASETS}
+    | {f"{module}.{name}.CreateCopy": 4 for module in _MODULES for name in _DRIVERS}
+)
+
+
+def short(name: str) -> str:
+    """How messages call a function of GDAL: `gdal.Warp`, `BuildOverviews`."""
+    tail = name.rpartition(".")[2]
+    return f"gdal.{tail}" if name.removeprefix("osgeo.") == f"gdal.{tail}" else tail
+
+
+@dataclass(frozen=True, slots=True)
+class Callback:
+    """The callback of a call. `holder` is the call that takes it: the site's own, or that of its options object."""
+
+    argument: Argument
+    holder: ast.Call | None
+    ignored: bool = False  # given beside an options object, which makes GDAL ignore every keyword
+
+
+def callback_of(site: Site) -> Callback | None:
+    """The callback that a call has, absent where it has none; None where that is not known."""
+    own = site.argument("callback", POSITIONS[site.name])
+    if site.name not in UTILITIES:
+        return Callback(own, site.call)
+    options = site.argument("options")
+    if options.absent or all(_is_text(v) for v in options.values):
+        return Callback(own, site.call)
+    made = [v for v in options.values if isinstance(v, Result) and v.name.endswith("Options")]
+    if len(options.values) != 1 or not made or made[0].call is None:
+        return None
+    call = made[0].call
+    inner = site_at(site.module, call, made[0].scope or site.scope, made[0].name).argument("callback")
+    if inner.absent and not own.absent:
+        return Callback(own, None, ignored=True)
+    return Callback(inner, call if call is options.node else None)
+
+
+def _is_text(value: Value) -> bool:
+    """Whether options are a list or a text: then the keywords of the call count as well."""
+    match value:
+        case Const(value=str() | None):
+            return True
+        case Result() | External() | Object():
+            return False
+    return type(value).__name__ in ("Sequence", "Template")
+
+
+class Stops(Enum):
+    """Whether a callback can stop the call."""
+
+    NEVER = "never"
+    PERHAPS = "perhaps"
+    NONE = "none"  # there is no callback
+
+
+def stops(argument: Argument, site: Site) -> Stops:
+    """Whether the callback that is given ever returns 0 or False."""
+    values = tuple(v for v in argument.values if v != NONE and v != Const(0))
+    if not values:
+        return Stops.NONE
+    return Stops.NEVER if all(_goes_on(v, site) for v in values) else Stops.PERHAPS
+
+
+_BARS = frozenset(f"{m}.TermProgress{s}" for m in _MODULES for s in ("", "_nocb"))
+
+
+def _goes_on(value: Value, site: Site) -> bool:
+    match value:
+        case External(name=name):
+            return name in _BARS
+        case Partial(function=function):
+            return _goes_on(function, site)
+        case Function(scope=scope):
+            return _always_on(scope, site)
+        case Object(cls=cls):
+            method = site.module.resolver.method(cls, "__call__")
+            return method is not None and _always_on(method, site)
+    return False
+
+
+def _always_on(function: Scope, site: Site) -> bool:
+    """Whether a function of the project returns nothing, or only what tells GDAL to go on."""
+    inner = site.module.resolver.walked(function)
+    if inner.yields:
+        return False
+    if function.kind == "lambda":
+        return False  # an expression: what `bar.update(…)` returns is not known
+    results: Iterator[Values] = (site.module.resolver.evaluate(result, inner) for result in inner.returns)
+    return all(_true_or_none(values) for values in results)
+
+
+def _true_or_none(values: Values) -> bool:
+    return UNKNOWN not in values and all(
+        isinstance(v, Const) and (v.value is None or (isinstance(v.value, int) and v.value != 0)) for v in values
+    )
+
+
+def is_virtual(site: Site) -> bool:
+    """Whether the call writes no pixels: a VRT is a text that says where they are."""
+    name = short(site.name)
+    if name == "gdal.BuildVRT":
+        return True
+    if name == "CreateCopy":
+        match site.target.receiver:
+            case Result(call=ast.Call(args=[ast.Constant(value="VRT")])):
+                return True
+    formats = [site.argument("format").constant]
+    for value in site.argument("options").values:
+        match value:
+            case Result(call=ast.Call() as call, scope=Scope() as scope):
+                formats.append(site_at(site.module, call, scope, value.name).argument("format").constant)
+    return Const("VRT") in formats or any(_ends_in_vrt(v) for v in site.argument("destName", 0).values)
+
+
+def _ends_in_vrt(value: Value) -> bool:
+    match value:
+        case Const(value=str() as text):
+            return text.endswith(".vrt")
+        case Template(parts=(*_, str() as last)):
+            return last.endswith(".vrt")
+    return False
