@@ -1,5 +1,4 @@
-"""Deadlines for data pipelines: one `Budget` per job, every limit derived from it, and calls that really
-stop.
+"""Deadlines for data pipelines: one `Budget` per job, every limit derived from it, and calls that really stop.
 
 Standard library only. Importing this package loads the budget itself; the helpers for processes, HTTP,
 PostgreSQL, files and signals are loaded when they are first used, so that `import deadlint_budget` stays

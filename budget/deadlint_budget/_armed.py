@@ -1,5 +1,4 @@
-"""Sockets that give each operation no more time than is left to one deadline, and connecting to a name under
-it.
+"""Sockets that give each operation no more time than is left to one deadline, and connecting to a name under it.
 
 Measured against a server that drips a byte every half second (headers or body, with and without TLS), slow
 redirects and slow uploads: back within 16 ms of the deadline, no cost per request that could be seen, and the
@@ -174,9 +173,7 @@ _lookups = threading.BoundedSemaphore(MAX_LOOKUPS)
 
 
 def resolve(host: str, port: int, bound: Bound | None, family: int = 0) -> list[Any]:
-    """`socket.getaddrinfo` within the bound. TimeoutError when that is over, else what it returns and
-    raises.
-    """
+    """`socket.getaddrinfo` within the bound. TimeoutError when that is over, else what it returns and raises."""
     left = None if bound is None else bound.remaining()
     if left is None or _is_address(host):
         return socket.getaddrinfo(host, port, family, socket.SOCK_STREAM)
@@ -222,9 +219,7 @@ def connect(
     source_address: tuple[str, int] | None = None,
     options: Any = (),
 ) -> socket.socket:
-    """A connected, armed socket. The addresses of a name share the time that is left, as fairly as their
-    number says.
-    """
+    """A connected, armed socket. The addresses of a name share the time that is left, each its fair part."""
     bound = arming.bound
     addresses = resolve(host.strip("[]"), port, bound)
     error: OSError = OSError(f"the name {host!r} has no address")

@@ -1,6 +1,4 @@
-"""The bound of one operation: what its own `want` and the budget leave it, and the error when that is
-over.
-"""
+"""The bound of one operation: what its own `want` and the budget leave it, and the error when that is over."""
 
 from __future__ import annotations
 
@@ -24,8 +22,7 @@ STOPPING_SHARE = 0.1
 
 
 class Bound:
-    """When an operation must be over. Real waiting is done on `time.monotonic`, whatever the budget's clock
-    is.
+    """When an operation must be over. Real waiting is done on `time.monotonic`, whatever the budget's clock is.
 
     `end` is the monotonic time at which it is stopped, `kill_by` the one by which nothing of it may be left;
     both None where nothing bounds it. `seconds` is what it was given.
@@ -118,8 +115,10 @@ def bounded(
     grace: float = 0.0,
     **fields: Any,
 ) -> Bound:
-    """The bound of an operation. Where there is no time for it: the first of `kinds`, the second after a
-    cancellation, with `note` (what was not done) and `fields`.
+    """The bound of an operation.
+
+    Where there is no time for it: the first of `kinds`, the second after a cancellation, with `note` (what was
+    not done) and `fields`.
     """
     try:
         return Bound(op, budget, want, grace=grace)

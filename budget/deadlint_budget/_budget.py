@@ -66,9 +66,7 @@ class Budget:
         clock: Clock = time.monotonic,
         elapsed: float = 0.0,
     ) -> None:
-        """Not for users: `Budget.of`, `Budget.until` and `limit` say what they mean. `seconds=None`: no end
-        of its own.
-        """
+        """Not for users: `Budget.of`, `until` and `limit` say what they mean. `seconds=None`: no end of its own."""
         self._name = name
         self._parent = parent
         self._clock = clock
@@ -122,8 +120,7 @@ class Budget:
 
     @classmethod
     def detached(cls, reason: str, seconds: float | None = None, name: str = "detached") -> Budget:
-        """A budget for work that is meant to outlive its caller: no deadline but `seconds`, no cancellation
-        from above.
+        """A budget for work that is meant to outlive its caller: no deadline but `seconds`, no cancellation from above.
 
         `reason` is for the reader (and the linter): why this work may go on. Without `seconds`, `remaining()`
         is infinite and `slice()` needs a `want`.
@@ -133,8 +130,7 @@ class Budget:
         return cls(name, None if seconds is None else valid_seconds(seconds, "Budget.detached"))
 
     def limit(self, name: str, want: float | None = None, reserve: float = 0.0) -> Budget:
-        """A child budget for a layer of its own: `want` seconds, never longer than this one, the end less
-        `reserve`.
+        """A child budget for a layer of its own: `want` seconds, never longer than this one, the end less `reserve`.
 
         It is cancelled with this one; cancelling the child leaves this one alone. Does not raise when this
         one is spent: the child is then spent as well, and its first `check` says so. ValueError for a bad
@@ -232,8 +228,7 @@ class Budget:
     # --- cancelling ----------------------------------------------------------------------------------------
 
     def cancel(self, reason: str = "cancelled") -> bool:
-        """Cancel this budget and all beneath it; True for the first call. Safe in a signal handler and in any
-        thread.
+        """Cancel this budget and all beneath it; True for the first call. Safe in a signal handler and in any thread.
 
         Wakes `sleep`, `run` and whatever registered with `on_cancel`.
         """
@@ -296,8 +291,7 @@ class Budget:
         jitter: bool = True,
         name: str = "attempt",
     ) -> Attempts:
-        """Retries that share this budget: `for attempt in budget.attempts(3): with attempt as b:
-        fetch(budget=b)`.
+        """Retries that share this budget: `for attempt in budget.attempts(3): with attempt as b: fetch(budget=b)`.
 
         Up to `n` attempts, each under a child budget of at most `want` seconds, with a pause between that
         doubles from `backoff` up to `cap` (`jitter`: a random part of it, so that clients do not come in
@@ -346,8 +340,7 @@ class Budget:
         return Scope(self, op)
 
     def bind(self, fn: Callable[P, R]) -> Callable[P, R]:
-        """`fn` with this budget as the ambient one, for `executor.submit` and `Thread`, which begin outside
-        any.
+        """`fn` with this budget as the ambient one, for `executor.submit` and `Thread`, which begin outside any.
 
         Works for coroutine functions, and pickles where `fn` does.
         """
@@ -356,9 +349,7 @@ class Budget:
         return WithBudget(self, fn)
 
     def __enter__(self) -> Budget:
-        """Make this the ambient budget of the block. Leaving it does not check: a result that is there is
-        kept.
-        """
+        """Make this the ambient budget of the block. Leaving it does not check: a result that is there is kept."""
         _ambient.push(self)
         return self
 
@@ -375,8 +366,7 @@ class Budget:
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None, name: str = "") -> Budget | None:
-        """The budget that `to_env` put there (default: `os.environ`); None where there is none, ValueError
-        for rubbish.
+        """The budget that `to_env` put there (default: `os.environ`); None where there is none, ValueError for rubbish.
 
         `name` adds a layer of that name. The cautions about clocks are in `docs/budget.md`.
         """

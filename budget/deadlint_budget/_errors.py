@@ -58,9 +58,7 @@ class DeadlineExceeded(TimeoutError):
 
 
 class Cancelled(DeadlineExceeded):
-    """The budget, or one above it, was cancelled: `layer` names that one, `reason` is what `cancel` was
-    told.
-    """
+    """The budget, or one above it, was cancelled: `layer` names that one, `reason` is what `cancel` was told."""
 
     reason: str = ""
 

@@ -94,8 +94,11 @@ class GdalProgress:
         return 1
 
     def verify(self, result: Any = True) -> Any:
-        """`result`, as the call returned it. Raises where the call was stopped, where the budget is over, and where
-        GDAL failed without an exception: a stopped Translate and a threaded Warp return None and set no error."""
+        """`result`, as the call returned it.
+
+        Raises where the call was stopped, where the budget is over, and where GDAL failed without an exception:
+        a stopped Translate and a threaded Warp return None and set no error.
+        """
         self._raise_if_stopped(None)
         self._bound.check()
         if result is None:

@@ -1,6 +1,4 @@
-"""What the helpers need of a PostgreSQL connection, for each driver: one query, its state, its backend, its
-socket.
-"""
+"""What the helpers need of a PostgreSQL connection, for each driver: one query, its state, its backend, its socket."""
 
 # ruff: noqa: PLC0415 - imports wait for the call that needs them, so that `import deadlint_budget` is quick
 
@@ -59,9 +57,7 @@ class Driver:
         """Give the connection up: its socket was shut."""
 
     def keep_socket(self) -> None:
-        """Take a descriptor of our own, so that another thread cannot shut one that was closed and used
-        again.
-        """
+        """Take a descriptor of our own, so that another thread cannot shut one that was closed and used again."""
         try:
             self._fd = os.dup(self.fileno())
         except Exception:
@@ -193,9 +189,7 @@ class Asyncpg(Driver):
 
 
 class SQLAlchemy(Driver):
-    """A SQLAlchemy connection or session, over whichever driver it uses; statements go through SQLAlchemy
-    itself.
-    """
+    """A SQLAlchemy connection or session, over whichever driver it uses; statements go through SQLAlchemy itself."""
 
     def __init__(self, conn: Any) -> None:
         super().__init__(conn)

@@ -46,8 +46,7 @@ def wait(
     want: float | None = None,
     grace: float = GRACE,
 ) -> int:
-    """`proc.wait()` within `want` seconds and the budget; the return code. Stops and raises like
-    `communicate`.
+    """`proc.wait()` within `want` seconds and the budget; the return code. Stops and raises like `communicate`.
 
     The child's pipes are left alone: a child with more than 64 KiB to say, and nobody who reads it, waits
     until its time is over.
@@ -115,9 +114,7 @@ def _tree_of(proc: subprocess.Popen[Any]) -> Tree:
 
 
 def _stop_now(proc: subprocess.Popen[Any], budget: Budget | None) -> None:
-    """Stop a running child whose time was over before it was waited for; the grace is what the reserve
-    leaves.
-    """
+    """Stop a running child whose time was over before it was waited for; the grace is what the reserve leaves."""
     if proc.returncode is not None:
         return
     if sys.platform == "win32":

@@ -1,6 +1,4 @@
-"""`statement_timeout`: a bound on the server for what a block sends to PostgreSQL, and a backstop for what is
-deaf to it.
-"""
+"""`statement_timeout`: statements are bounded on the server, with a backstop for what is deaf to that."""
 
 from __future__ import annotations
 
@@ -52,9 +50,7 @@ class StatementCancelled(StatementDeadlineExceeded, Cancelled):
 
 
 def milliseconds(seconds: float) -> str:
-    """For PostgreSQL: at least 1, since 0 (and 0.5, which becomes 0) is *no limit* there; at most what it
-    takes.
-    """
+    """For PostgreSQL: at least 1, since 0 (and 0.5, which becomes 0) is *no limit* there; at most what it takes."""
     return str(min(MAX_MS, max(1, math.ceil(seconds * 1000))))
 
 
@@ -194,9 +190,7 @@ class StatementTimeout:
         self._watch.on_cancelled = lambda: loop.call_soon_threadsafe(fire)
 
     def _entry(self) -> Any:
-        """The statements that begin the block: one round trip, one more for BEGIN on an autocommit
-        connection.
-        """
+        """The statements that begin the block: one round trip, one more for BEGIN on an autocommit connection."""
         assert self._bound is not None
         driver = self._driver
         if (driver.autocommit and driver.state() == IDLE) or (isinstance(driver, SQLAlchemy) and driver.autocommit):
@@ -243,9 +237,7 @@ class StatementTimeout:
     # --- leaving -------------------------------------------------------------------------------------------
 
     def _leaving(self, error: BaseException | None) -> Any:
-        """The statements that end the block: the old values, which RELEASE of a savepoint would not bring
-        back.
-        """
+        """The statements that end the block: the old values, which RELEASE of a savepoint would not bring back."""
         assert self._watch is not None
         self._watch.finishing()
         if self._watch.shut:
@@ -284,8 +276,9 @@ class StatementTimeout:
         self._end(error)
 
     def _mapped(self, error: BaseException) -> DeadlineExceeded | None:
-        """The error by our own clock, whatever the driver says: PostGIS raises XX000 as well as 57014, and a
-        shut socket is an OperationalError.
+        """The deadline's error, by our own clock, whatever the driver says; None where there was time.
+
+        PostGIS raises XX000 as well as 57014, and a shut socket is an OperationalError.
         """
         bound, watch = self._bound, self._watch
         assert bound is not None
@@ -318,8 +311,7 @@ def _set_sql(values: dict[str, str]) -> str:
 
 
 class Watch:
-    """A thread that cancels at limit + margin/2 (at once when the budget is cancelled) and shuts the socket
-    at + margin.
+    """A thread that cancels at limit + margin/2, and at once with the budget, and shuts the socket at + margin.
 
     Measured: a backend that is frozen, and one that is inside ST_HausdorffDistance, hold their client for
     ever and for 30 s under a limit of 0.5 s; with this it is limit + margin.

@@ -85,8 +85,7 @@ def run(
     stderr: Any = None,
     **popen: Any,
 ) -> subprocess.CompletedProcess[Any]:
-    """Run a program like `subprocess.run`, bounded by `want` seconds and by the budget, and stop its whole
-    tree.
+    """Run a program like `subprocess.run`, bounded by `want` seconds and by the budget, and stop its whole tree.
 
     Without `budget` the ambient one counts; `timeout` is another spelling of `want` (TypeError for both).
     With neither nothing bounds it, but Ctrl-C, a signal that ends this process, and any exception still stop
@@ -193,9 +192,7 @@ def _environment() -> Mapping[Any, Any]:
 
 
 def _isolate(popen: dict[str, Any]) -> bool:
-    """Give the child a session, whatever the caller said about groups; returns whether it will lead a
-    group.
-    """
+    """Give the child a session, whatever the caller said about groups; returns whether it will lead a group."""
     if "start_new_session" in popen or "process_group" in popen:
         group = popen.get("process_group")
         return bool(popen.get("start_new_session")) or group == 0

@@ -30,9 +30,7 @@ _active: ContextVar[Bound | None] = ContextVar("deadlint_http_bound", default=No
 
 
 class HTTPDeadlineExceeded(DeadlineExceeded, requests.exceptions.Timeout):
-    """A request outlasted its limit; also a `requests.exceptions.Timeout`, with the library's error as its
-    cause.
-    """
+    """A request outlasted its limit; also a `requests.exceptions.Timeout`, with the library's error as its cause."""
 
     request: Any = None
     response: Any = None
@@ -129,9 +127,7 @@ class _ConnectionMixin(urllib3.connection.HTTPConnection):
 
 
 def _armed_pools(pools: dict[str, Any]) -> dict[str, Any]:
-    """The pool classes of a urllib3 manager, with connections that are armed. SOCKS ones connect by their own
-    means.
-    """
+    """The pool classes of a urllib3 manager, with connections that are armed. SOCKS ones connect by their own means."""
     made = {}
     for scheme, pool in pools.items():
         made[scheme] = pool
@@ -220,9 +216,7 @@ _shadows_lock = threading.Lock()
 
 
 def _shadow(adapter: requests.adapters.BaseAdapter) -> requests.adapters.BaseAdapter:
-    """An armed twin of an adapter, with its options, and pools of its own. One of a kind that we do not know
-    is used as is.
-    """
+    """An armed twin of an adapter, with its options and pools of its own; one of an unknown kind as it is."""
     if isinstance(adapter, _AdapterMixin) or not isinstance(adapter, requests.adapters.HTTPAdapter):
         return adapter
     with _shadows_lock:
@@ -239,9 +233,7 @@ def _shadow(adapter: requests.adapters.BaseAdapter) -> requests.adapters.BaseAda
 
 
 def _borrowed(session: requests.Session) -> requests.Session:
-    """The session with armed adapters: another object with the same headers, cookies, auth, hooks and the
-    rest in it.
-    """
+    """A twin of the session with armed adapters, and with the same headers, cookies, auth, hooks in it."""
     twin = object.__new__(type(session))
     twin.__dict__.update(session.__dict__)
     twin.adapters = OrderedDict((prefix, _shadow(adapter)) for prefix, adapter in session.adapters.items())

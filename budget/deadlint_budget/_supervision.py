@@ -265,9 +265,7 @@ class Supervision:
         return self.exited
 
     def drain(self, total: float = DRAIN) -> None:
-        """Read what the pipes still hold after the exit, until something that lives on has held them too
-        long.
-        """
+        """Read what the pipes still hold after the exit, until something that lives on has held them too long."""
         if not self._open_pipes:
             return
         now = time.monotonic()
@@ -299,9 +297,7 @@ class Supervision:
         return self._reaped
 
     def stop(self, grace: float) -> Ending:
-        """SIGTERM to the tree, `grace` seconds, SIGKILL until nothing is left, reap. Bounded, whatever the
-        child does.
-        """
+        """SIGTERM to the tree, `grace` seconds, SIGKILL until nothing is left, reap; bounded, come what may."""
         ending = Ending()
         began = time.monotonic()
         try:

@@ -124,8 +124,7 @@ def urlopen(
     want: float | None = None,
     context: ssl.SSLContext | None = None,
 ) -> Any:
-    """`urllib.request.urlopen` within `want` seconds and the budget, in all: connect, redirects, headers and
-    body.
+    """`urllib.request.urlopen` within `want` seconds and the budget, in all: connect, redirects, headers and body.
 
     The deadline stays on the response, so reading the body is bounded too. Raises `URLDeadlineExceeded`,
     which is also a `urllib.error.URLError`. An opener that was installed with `install_opener` is not used.

@@ -1,6 +1,4 @@
-"""Windows, as far as it goes: the limit holds, and `taskkill /T` ends the tree. Not measured; see
-`docs/budget.md`.
-"""
+"""Windows, as far as it goes: the limit holds, and `taskkill /T` ends the tree. Not measured; see `docs/budget.md`."""
 
 # ruff: noqa: PLC0415 - imports wait for the call that needs them, so that `import deadlint_budget` is quick
 

@@ -1,5 +1,4 @@
-"""HTTP requests under a total deadline: name lookup, connect, TLS, redirects, retries, headers and body, up
-and down.
+"""HTTP requests under a total deadline: name lookup, connect, TLS, redirects, retries, headers and body, up and down.
 
 requests, httpx and aiohttp are optional and imported when a function that needs them is called; `urlopen`
 needs none.
@@ -187,9 +186,7 @@ def delete(
 
 
 def session(budget: Budget | None = None) -> requests.Session:
-    """A `requests.Session` whose requests all end with `budget`; None means the one ambient at each
-    request.
-    """
+    """A `requests.Session` whose requests all end with `budget`; None means the one ambient at each request."""
     from ._requests import session as make
 
     return make(budget)
