@@ -45,10 +45,7 @@ def _plain(finding: Finding) -> list[Any]:
         finding.message,
         finding.remedy,
         finding.level.value,
-        [
-            [None if one.path == finding.path else one.path, _span(one.span), one.message]
-            for one in finding.related
-        ],
+        [[None if one.path == finding.path else one.path, _span(one.span), one.message] for one in finding.related],
         finding.fix and _plain_fix(finding.fix),
         finding.suppressed and [finding.suppressed.line, finding.suppressed.text, finding.suppressed.reason],
     ]
@@ -79,8 +76,7 @@ def _finding(record: Any, path: str) -> Finding:
         remedy=_text(remedy),
         level=Level(level),
         related=tuple(
-            Related(path if where is None else _text(where), _read_span(at), _text(said))
-            for where, at, said in related
+            Related(path if where is None else _text(where), _read_span(at), _text(said)) for where, at, said in related
         ),
         fix=None if fix is None else _fix(fix),
         suppressed=None if suppressed is None else _suppression(suppressed),

@@ -123,9 +123,7 @@ class Configurations:
         return ready
 
 
-@dataclass(
-    frozen=True, slots=True, eq=False
-)  # compared by identity: directories share one that holds for all
+@dataclass(frozen=True, slots=True, eq=False)  # compared by identity: directories share one that holds for all
 class _Place:
     """What holds in a directory: settings, whether a file gives them, whether the project needs deadlint."""
 

@@ -84,8 +84,7 @@ class ConfigFile:
             for entry in said.get(key, ()):
                 if entry.startswith("!") and entry[1:] not in defaults:
                     yield (
-                        f"{self._where(key)} removes {entry[1:]!r}, which is no default;"
-                        f" {nearest(entry[1:], defaults)}"
+                        f"{self._where(key)} removes {entry[1:]!r}, which is no default; {nearest(entry[1:], defaults)}"
                     )
         for constant, entry in said.get("constants", {}).items():
             if iskeyword(entry.get("name", "")):

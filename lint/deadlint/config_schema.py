@@ -15,9 +15,7 @@ LONGEST_LIMIT_S = 366 * 24 * 3600
 
 # Patterns are written so that Python and the JavaScript dialect of JSON schema read them alike.
 _NAME = "[A-Za-z_][A-Za-z0-9_]*"
-_selector = Text(
-    "ALL|[A-Z]+[0-9]*|[a-z][a-z0-9]*(?:-[a-z0-9]+)*", "a rule's code, a prefix of codes, or a name"
-)
+_selector = Text("ALL|[A-Z]+[0-9]*|[a-z][a-z0-9]*(?:-[a-z0-9]+)*", "a rule's code, a prefix of codes, or a name")
 _pattern = Text("!?[^\\n!#][^\\n]*", "a pattern like those of .gitignore")
 _program = Text("!?[^\\n!/][^\\n/]*", "the name of a program, without a directory, wildcards allowed")
 _dotted = Text(rf"{_NAME}(?:\.{_NAME})+", "a dotted name such as 'package.module.function'")
@@ -45,9 +43,7 @@ CONFIGURATION = Table(
         ),
         "exclude": Key(ListOf(_pattern), "files and directories not to check; `!` removes a default"),
         "per-file-ignores": Key(MapOf(ListOf(_selector)), "rules not to check in the files of a pattern"),
-        "tests": Key(
-            ListOf(_pattern), "files that are tests, reported at strict only; `!` removes a default"
-        ),
+        "tests": Key(ListOf(_pattern), "files that are tests, reported at strict only; `!` removes a default"),
         "long-running": Key(ListOf(_program), "programs that run for long; `!` removes a default"),
         "leaf": Key(ListOf(_program), "programs without children of their own; `!` removes a default"),
         "read-only": Key(ListOf(_program), "programs that only read; `!` removes a default"),
@@ -56,9 +52,7 @@ CONFIGURATION = Table(
                 {
                     "requests": Key(ListOf(_dotted), "request functions that set a default timeout"),
                     "sessions": Key(ListOf(_dotted), "classes or factories whose sessions set one"),
-                    "processes": Key(
-                        ListOf(_dotted), "functions that stop the whole process group on expiry"
-                    ),
+                    "processes": Key(ListOf(_dotted), "functions that stop the whole process group on expiry"),
                 }
             ),
             "the project's own functions that take care of a limit",

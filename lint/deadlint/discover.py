@@ -36,9 +36,7 @@ class Discovery:
     warnings: tuple[FileProblem, ...] = ()
 
 
-def discover(
-    paths: Sequence[str], configurations: Configurations, *, force_exclude: bool = False
-) -> Discovery:
+def discover(paths: Sequence[str], configurations: Configurations, *, force_exclude: bool = False) -> Discovery:
     """The files to check below `paths`, each once. Raises `UserError` where a configuration is wrong.
 
     A path that is named is checked though excluded, unless `force_exclude`; what lies below it is judged.
@@ -52,9 +50,7 @@ def discover(
         Folder(directory, walk.shown(directory), settings, tuple(sorted(names)), directory in walk.whole)
         for directory, (settings, names) in sorted(walk.found.items())
     )
-    return Discovery(
-        tuple(folder for folder in folders if folder.names), tuple(walk.problems), tuple(walk.warnings)
-    )
+    return Discovery(tuple(folder for folder in folders if folder.names), tuple(walk.problems), tuple(walk.warnings))
 
 
 def is_excluded(path: str, configurations: Configurations) -> bool:

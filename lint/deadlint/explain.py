@@ -30,8 +30,7 @@ def list_rules(out: TextIO, *, as_json: bool) -> None:
     rules = all_rules()
     if as_json:
         records = [
-            {"code": rule.code, "name": rule.name, "since": rule.since, "summary": rule.summary()}
-            for rule in rules
+            {"code": rule.code, "name": rule.name, "since": rule.since, "summary": rule.summary()} for rule in rules
         ]
         out.write(json.dumps(records, indent=2) + "\n")
         return

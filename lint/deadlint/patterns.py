@@ -104,9 +104,7 @@ class Patterns:
         known = self._by_name.get((name, directory))
         if known is None:
             shown = name + "/" if directory else name
-            known = self._by_name[name, directory] = (
-                self._by_other_names.check_file(shown).include is not None
-            )
+            known = self._by_name[name, directory] = self._by_other_names.check_file(shown).include is not None
         return known
 
     def _may_match_path(self, path: str, name: str) -> bool:

@@ -153,9 +153,7 @@ class Table(Shape):
                 yield Fault((*keys, name), f"is no key that deadlint knows; {nearest(name, self.keys)}")
 
     def schema(self) -> dict[str, Any]:
-        properties = {
-            name: {"description": key.about} | key.shape.schema() for name, key in self.keys.items()
-        }
+        properties = {name: {"description": key.about} | key.shape.schema() for name, key in self.keys.items()}
         return {"type": "object", "additionalProperties": False, "properties": properties}
 
 

@@ -17,9 +17,7 @@ UNUSED = ("DL002", "unused-suppression")
 RuleNames = Sequence[tuple[str, str]]
 
 
-def suppress(
-    source: SourceFile, findings: Sequence[Finding], known: RuleNames, active: RuleNames
-) -> list[Finding]:
+def suppress(source: SourceFile, findings: Sequence[Finding], known: RuleNames, active: RuleNames) -> list[Finding]:
     """`findings` with those marked that a comment suppresses, and with DL002 for comments without effect.
 
     `known` are the codes and names of all rules, `active` of those that were checked in this file: only
@@ -54,9 +52,7 @@ class _Comment:
             return None
         if directive.entries is None:
             # A blanket comment does not excuse itself.
-            by: list[Entry | None] = (
-                [] if finding.code == UNUSED[0] and directive.scope is not Scope.FILE else [None]
-            )
+            by: list[Entry | None] = [] if finding.code == UNUSED[0] and directive.scope is not Scope.FILE else [None]
         else:
             by = [entry for entry in directive.entries if entry.covers(finding.code, finding.name)]
         self.used.update(by)
@@ -95,11 +91,7 @@ def _unused(source: SourceFile, comments: Iterable[_Comment], active: RuleNames)
             if _can_be_unused(directive) and None not in comment.used:
                 reported.append(_report(source, directive, ()))
         else:
-            idle = [
-                one
-                for one in directive.entries
-                if one not in comment.used and _is_idle(one, directive, active)
-            ]
+            idle = [one for one in directive.entries if one not in comment.used and _is_idle(one, directive, active)]
             if idle:
                 reported.append(_report(source, directive, idle))
     return reported
@@ -119,14 +111,10 @@ def _is_idle(entry: Entry, directive: Directive, active: RuleNames) -> bool:
 
 def _report(source: SourceFile, directive: Directive, idle: Sequence[Entry]) -> Finding:
     whole = not idle or len(idle) == len(directive.entries or ())
-    place = (
-        (directive.start, directive.start + len(directive.text)) if whole else (idle[0].start, idle[0].end)
-    )
+    place = (directive.start, directive.start + len(directive.text)) if whole else (idle[0].start, idle[0].end)
     listed = ", ".join(entry.text for entry in idle)
     unknown = [entry.text for entry in idle if not entry.ours]
-    message = f"`{directive.text}` suppresses nothing" + (
-        f": {listed} is not found here" if not whole else ""
-    )
+    message = f"`{directive.text}` suppresses nothing" + (f": {listed} is not found here" if not whole else "")
     if unknown:
         message = f"{', '.join(unknown)} in `{directive.text}` is the code or name of no rule"
     fix = Fix(

@@ -46,9 +46,7 @@ def test_each_file_is_found_once_however_often_it_is_named() -> None:
     assert files(look("a/b.py", "a", ".", "./a/../a/c", os.path.abspath("a/b.py"))) == ["a/b.py", "a/c/d.py"]
 
 
-def test_paths_outside_the_working_directory_are_shown_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_paths_outside_the_working_directory_are_shown_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plant("a/x.py", "b/y.py")
     monkeypatch.chdir(tmp_path / "a")
     assert files(look(".", "../b")) == ["x.py", str(tmp_path / "b" / "y.py")]
@@ -133,9 +131,7 @@ def test_what_git_ignores_is_left_out_as_git_itself_does() -> None:
     assert 5 < len(expected) < len(TREE)
 
 
-def test_without_a_repository_ignore_files_above_do_not_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_repository_ignore_files_above_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plant("a/x.py", "a/b/y.py", "a/b/z.py")
     Path(".gitignore").write_text("*\n", encoding="utf-8")
     Path("a/.gitignore").write_text("z.py\n", encoding="utf-8")
@@ -259,9 +255,7 @@ def as_nobody() -> Iterator[Path]:
         shutil.rmtree(directory)
 
 
-def test_an_unreadable_directory_is_said_and_the_rest_goes_on(
-    as_nobody: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_directory_is_said_and_the_rest_goes_on(as_nobody: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(as_nobody)
     plant("a.py", "shut/b.py")
     Path("shut").chmod(0)

@@ -132,9 +132,7 @@ def test_it_is_suppressed(text: str) -> None:
     ],
 )
 def test_it_is_not_suppressed(text: str) -> None:
-    assert [
-        finding.code for finding in judge(text) if not finding.suppressed and finding.code != "DL002"
-    ] == ["DL201"]
+    assert [finding.code for finding in judge(text) if not finding.suppressed and finding.code != "DL002"] == ["DL201"]
 
 
 def test_what_suppresses_is_kept_with_the_finding() -> None:

@@ -92,9 +92,7 @@ def test_a_file_that_is_gone_is_not_made_anew(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-def test_a_file_whose_owner_cannot_be_kept_is_left_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_whose_owner_cannot_be_kept_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.py"
     path.write_bytes(b"old")
     before = Snapshot.read(str(path))
