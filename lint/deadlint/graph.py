@@ -27,6 +27,7 @@ class Step:
     path: str
     span: Span
     function: str
+    direct: bool = True  # it runs where it is called: not in a thread, nor as a task of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,8 @@ class Graph:
         return self.entries.get(function.qualified_name, Entry())
 
     def _step(self, call: ast.Call, function: Scope) -> Step:
-        return Step(self.module.source.path, self.module.span(call), function.name)
+        direct = self.module.runs_directly(call, function)
+        return Step(self.module.source.path, self.module.span(call), function.name, direct)
 
     def bound(self, node: ast.AST, scope: Scope) -> str | None:
         """What bounds the caller at `node`, in words; None where nothing is in sight."""

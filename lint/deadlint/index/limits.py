@@ -28,6 +28,7 @@ class Limit:
     layer: str  # "scope", "task", "flow", "operator", "dag", "request", "process", "statement", "budget"
     path: str
     span: Span
+    name: str = ""  # the canonical name of what imposes it
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,12 @@ def _limit(site: Site, form: _Form, label: str) -> Limit | None:
     if argument.absent or argument.constant == Const(None):
         return None
     return Limit(
-        seconds_of(argument, form.scale), label, form.layer, site.module.source.path, site.module.span(site.call)
+        seconds_of(argument, form.scale),
+        label,
+        form.layer,
+        site.module.source.path,
+        site.module.span(site.call),
+        site.name,
     )
 
 

@@ -13,7 +13,7 @@ from deadlint.index.newer import parse
 from deadlint.index.outline import Outline, outline
 from deadlint.index.resolve import Resolver
 from deadlint.index.scopes import Scope, Walker, dotted
-from deadlint.index.values import Attached, Function, Partial, Values, union
+from deadlint.index.values import Attached, Class, Function, Partial, Values, union
 from deadlint.model import Span
 from deadlint.project import Project, package_of
 from deadlint.settings import Settings
@@ -123,7 +123,7 @@ class Module:
 
     def _other_names(self, names: frozenset[str]) -> set[str]:
         """Names by which the file itself calls a function, its own or one of `names`: `self.fetch = requests.get`."""
-        found: set[str] = set(_RUNNING)
+        found: set[str] = set(_RUNNING) | _HANDING_OVER
         pending = [self.scope]
         while pending:
             scope = pending.pop()
@@ -171,7 +171,8 @@ class Module:
                     names.add(dotted(call.func.value.func).rpartition(".")[2])
             handed = call.func.args if isinstance(call.func, ast.Call) else []  # `partial(f, …)()`
             for argument in (*call.args, *handed, *(k.value for k in call.keywords)):
-                names.add(dotted(argument).rpartition(".")[2])
+                made = argument.args[0] if isinstance(argument, ast.Call) and argument.args else argument
+                names.update(dotted(part).rpartition(".")[2] for part in (argument, made))  # `partial(f, …)`
             for name in names - {""}:
                 found[name].append(call)
         return found
@@ -212,6 +213,30 @@ class Module:
                             found.append(function)
         return tuple(found)
 
+    def runs_directly(self, call: ast.Call, function: Scope) -> bool:
+        """Whether a call that runs `function` does so where it stands: no `to_thread`, no `submit`, no new task."""
+        if self.walker.scope_of[call].kind == "lambda":
+            return False  # who calls it, and where, is out of sight
+        for value in self.resolver.evaluate(call.func, self.walker.scope_of[call]):
+            match value:
+                case Function(scope=scope) | Partial(function=Function(scope=scope)) if scope is function:
+                    return not isinstance(function.definition, ast.AsyncFunctionDef) or self._awaited(call)
+                case Class(scope=scope) if scope is function.owner:
+                    return True
+        return False
+
+    def _awaited(self, coroutine: ast.expr) -> bool:
+        """Whether a coroutine is awaited where it is made, alone or with others, under a limit or not."""
+        parent = self.walker.parents.get(coroutine)
+        while isinstance(parent, ast.Starred | ast.keyword | ast.ListComp | ast.List):
+            parent = self.walker.parents.get(parent)
+        match parent:
+            case ast.Await():
+                return True
+            case ast.Call(func=func) if dotted(func).rpartition(".")[2] in _AWAITING:
+                return self._awaited(parent)
+        return False
+
     def _arguments(self, function: Scope, name: str) -> Values:
         """What the callers in the file pass for a parameter."""
         found = []
@@ -243,12 +268,13 @@ def _certainly_no_function(value: ast.expr | None, names: frozenset[str]) -> boo
 
 # What a task's decorator adds that runs the function while the caller waits or holds its future.
 _RUNNING = frozenset({"submit", "map", "fn", "run", "__wrapped__"})
+# What is awaited together with the coroutines that it is given.
+_AWAITING = frozenset({"wait_for", "gather", "shield"})
 # Calls that run the function at this position of their arguments.
 _HANDED_OVER = {
     "asyncio.to_thread": 0,
     "asyncio.AbstractEventLoop.run_in_executor": 1,
-    "asyncio.get_running_loop.run_in_executor": 1,
-    "asyncio.get_event_loop.run_in_executor": 1,
     "anyio.to_thread.run_sync": 0,
     "trio.to_thread.run_sync": 0,
 }
+_HANDING_OVER = frozenset(name.rpartition(".")[2] for name in _HANDED_OVER)
