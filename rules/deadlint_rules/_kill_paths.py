@@ -410,6 +410,10 @@ class _Walk:
         alive = self.alive_test(test)
         if alive is not None:
             return frozenset(_known_dead(s) for s in states) if alive is not truth else _running(states)
+        there = exists_test(test, self.names)
+        if there is not None:
+            # What expired was a wait for it, so it is there.
+            return frozenset(s for s in states if there is truth or not s.expired)
         return frozenset(s for s in states if _fits(test, s, truth=truth))
 
     def alive_test(self, test: ast.expr) -> bool | None:
@@ -586,6 +590,14 @@ def alive_test(test: ast.expr, names: Names) -> bool | None:
         case ast.Call(func=ast.Attribute(value=base, attr="poll")) if names.is_child(base):
             return None
     return None
+
+
+def exists_test(test: ast.expr, names: Names) -> bool | None:
+    """True where `test` holds if the child's name holds a child, False where if it holds None; None where neither."""
+    match test:
+        case ast.Compare(left=left, ops=[op], comparators=[ast.Constant(value=None)]) if names.is_child(left):
+            return isinstance(op, ast.IsNot | ast.NotEq)
+    return True if names.is_child(test) else None
 
 
 _CLOCKS = frozenset({"time.time", "time.monotonic", "time.perf_counter", "datetime.datetime.now"})
