@@ -1,0 +1,67 @@
+"""Fixes of the rules about nested limits: what is written, before and after."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+from deadlint.check import check_source
+from deadlint.fix import fix_file
+from deadlint.model import Safety
+from deadlint.rule import all_rules
+from deadlint.settings import Settings
+from deadlint.source import SourceFile
+
+
+def fixed(text: str, code: str, *, allowed: tuple[Safety, ...] = (Safety.SAFE, Safety.UNSAFE)) -> str:
+    rules = [rule for rule in all_rules() if rule.code == code]
+    source = SourceFile.decode(str(Path("pipeline.py")), dedent(text).encode())
+    return fix_file(source, lambda s: check_source(s, Settings(), rules), allowed).source.text
+
+
+def test_a_reserve_is_named_after_its_function() -> None:
+    before = """\
+        from deadlint_budget import Budget
+        from prefect import flow
+
+
+        @flow(timeout_seconds=1200)
+        def build_mosaic(tiles):
+            return Budget.of(
+                1200,
+                "mosaic",  # the whole of it
+            )
+        """
+    after = """\
+        from deadlint_budget import Budget
+        from prefect import flow
+
+        BUILD_MOSAIC_RESERVE_S = 120
+
+
+        @flow(timeout_seconds=1200)
+        def build_mosaic(tiles):
+            return Budget.of(
+                1200,
+                "mosaic",  # the whole of it
+                reserve=BUILD_MOSAIC_RESERVE_S,
+            )
+        """
+    assert fixed(before, "DL407") == dedent(after)
+    assert fixed(before, "DL407", allowed=(Safety.SAFE,)) == dedent(before)
+
+
+def test_no_reserve_where_a_function_has_two_budgets() -> None:
+    before = """\
+        import asyncio
+
+        from deadlint_budget import Budget
+
+
+        async def build():
+            async with asyncio.timeout(60):
+                Budget.of(60)
+            async with asyncio.timeout(30):
+                Budget.of(30)
+        """
+    assert fixed(before, "DL407") == dedent(before)
