@@ -17,22 +17,30 @@ import select
 import subprocess
 import sys
 
-# Standard input is the pipe, descriptor 4 the table: a line for each child, its number or blanks. At the end of
-# input, which is the end of this process: SIGTERM to the groups in the table, a second for them to go, SIGKILL.
-# Signals that are meant for us do not end the shell: it has a session of its own.
-_SCRIPT = """# deadlint: ends the children of process %d when that is killed
+# Standard input is the pipe, descriptor 4 the table: a line for each child, its number, or `new` and the number of its
+# run while it is being started, or blanks. At the end of input, which is the end of this process: SIGTERM to the groups
+# in the table, a second for them to go, SIGKILL. Signals that are meant for us do not end the shell: it has a session
+# of its own.
+_SCRIPT = """# deadlint: ends the children of process %(pid)d when that is killed
 trap '' INT TERM HUP QUIT PIPE TSTP TTIN TTOU
 while read -r line; do :; done
 groups=
-while read -r group; do
-  [ -z "$group" ] || groups="$groups $group"
-done <&4
+for entry in $(cat <&4); do
+  case $entry in
+    new*)
+      for file in $(grep -lsz "^DEADLINT_RUN_%(pid)d_${entry#new}=" /proc/[0-9]*/environ); do
+        leader=${file#/proc/}
+        groups="$groups ${leader%%/environ}"
+      done ;;
+    *) groups="$groups $entry" ;;
+  esac
+done
 [ -n "$groups" ] || exit 0
 for g in $groups; do kill -s TERM -- "-$g"; kill -s CONT -- "-$g"; done
 sleep 1
 for g in $groups; do kill -s KILL -- "-$g"; done
 """
-_LINE = 12  # a pid has at most ten digits
+_LINE = 16  # a pid has at most ten digits, a run fewer than twelve
 _ROOM = 4096  # children at one time; any beyond have no guard
 
 
@@ -60,17 +68,36 @@ class Guard:
             with self._lock:
                 self._restart()
 
-    def add(self, group: int) -> None:
-        if self._table is not None and self._free:
-            slot = self._free.pop()
+    def reserve(self, run: int) -> int | None:
+        """A line of the table for a child that is about to be started; None where there is no guard, or no room.
+
+        Before the child: this process may be killed between starting it and learning its number (seen on a busy
+        machine). The shell finds it by the variable of its run then.
+        """
+        if self._table is None or not self._free:
+            return None
+        slot = self._free.pop()
+        self._write(slot, f"new{run}")
+        return slot
+
+    def assign(self, slot: int | None, group: int) -> None:
+        """The child of that line leads this group."""
+        if slot is not None:
             self._slots[group] = slot
             self._write(slot, str(group))
 
-    def remove(self, group: int) -> None:
-        slot = self._slots.pop(group, None)
+    def release(self, slot: int | None) -> None:
+        """The child of that line was not started."""
         if slot is not None:
             self._write(slot, "")
             self._free.append(slot)
+
+    def add(self, group: int) -> None:
+        """A child that is there already."""
+        self.assign(self.reserve(0), group)
+
+    def remove(self, group: int) -> None:
+        self.release(self._slots.pop(group, None))
 
     def _write(self, slot: int, text: str) -> None:
         if self._table is not None:
@@ -102,7 +129,7 @@ class Guard:
             # would otherwise wait for it.
             start = f'exec 4</dev/fd/{self._file} 3<&0; /bin/sh -c "$0" <&3 3<&- >/dev/null 2>&1 &'
             subprocess.Popen(
-                ["/bin/sh", "-c", start, _SCRIPT % os.getpid()],
+                ["/bin/sh", "-c", start, _SCRIPT % {"pid": os.getpid()}],
                 stdin=reading,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

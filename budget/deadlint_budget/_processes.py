@@ -172,16 +172,22 @@ def start(args: Args, **popen: Any) -> tuple[subprocess.Popen[Any], Tree]:
     """Start a child in a session of its own, known to the guard."""
     leads = _isolate(popen)
     marker = None
+    number = next(_runs)
     if HAS_PROC and popen.get("env") is None:
         # Only where the environment is inherited: one that is given is passed on as it is.
-        name = f"DEADLINT_RUN_{os.getpid()}_{next(_runs)}".encode()
+        name = f"DEADLINT_RUN_{os.getpid()}_{number}".encode()
         popen["env"] = {**_environment(), name: b"1"}
         marker = name + b"="
+    slot = None
     if leads:
         guard.begin()
-    child: subprocess.Popen[Any] = subprocess.Popen(args, **popen)
-    if leads:
-        guard.add(child.pid)
+        slot = guard.reserve(number)
+    try:
+        child: subprocess.Popen[Any] = subprocess.Popen(args, **popen)
+    except BaseException:
+        guard.release(slot)
+        raise
+    guard.assign(slot, child.pid)
     return child, Tree(child.pid, leads=leads, marker=marker)
 
 

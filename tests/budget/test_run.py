@@ -490,6 +490,22 @@ run(["sleep", "{mark.sleep}"], stdout=-3)
     assert eventually(lambda: mark.count() == 0, 3)
 
 
+def test_killed_before_it_knows_its_child(mark: Mark) -> None:
+    """The moment between starting a child and learning its number is short, and was hit on a busy machine."""
+    code = f"""
+import os, time
+from deadlint_budget import run
+from deadlint_budget._guard import guard
+run(["true"])
+guard.assign = lambda slot, pid: (time.sleep(0.3), os.kill(os.getpid(), 9))
+run("sleep {mark.sleep} & sleep {mark.sleep}", shell=True)
+"""
+    parent = subprocess.Popen(python(code))
+    assert eventually(lambda: mark.count() == 2, 5)
+    assert parent.wait(5) == -signal.SIGKILL
+    assert eventually(lambda: mark.count() == 0, 3)
+
+
 def test_a_forked_child_has_a_guard_of_its_own(mark: Mark) -> None:
     code = f"""
 import os, time
