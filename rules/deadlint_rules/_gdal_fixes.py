@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from deadlint.model import Fix, Safety
+from deadlint.model import Edit, Fix, Safety
 from deadlint.region import code, parse_call, rewritten, smallest
 from deadlint.site import Site
 
@@ -64,3 +64,23 @@ def _holds_lines(statement: ast.stmt) -> bool:
 def _free_name(site: Site) -> str:
     taken = site.module.bound_names
     return next(name for name in ("progress", "gdal_stop", "stop_gdal", "_gdal_stop") if name not in taken)
+
+
+def with_http_options(site: Site) -> Fix | None:
+    """`with rasterio.Env(**gdal_http_options(…)), rasterio.open(…)`; None where the call is no `with` of its own.
+
+    Only shown where nothing in scope says how long the reading may take.
+    """
+    block = next((n for n in site.ancestors() if isinstance(n, ast.With)), None)
+    func = site.call.func
+    if block is None or not isinstance(func, ast.Attribute) or block.items[0].context_expr is not site.call:
+        return None
+    source = site.module.source
+    keywords, constants = bounds(site, None)
+    helper, wanted = site.helper("gdal_http_options")
+    arguments = ", ".join(value if name == "budget" else f"{name}={value}" for name, value in keywords)
+    text = f"{source.segment(func.value)}.Env(**{helper}({arguments})), "
+    start, _ = source.extent(site.call)
+    safety = Safety.DISPLAY if constants else Safety.UNSAFE
+    title = f"open it in `Env(**{helper}({arguments}))`"
+    return Fix(title, safety, (Edit(start, start, text),), (wanted,), constants)

@@ -85,6 +85,19 @@ def commands(values: Values, resolver: Resolver, settings: Settings, *, shell: b
     return Commands(tuple(dict.fromkeys(found)) or (UNKNOWN_COMMAND,), settings)
 
 
+def words_of(values: Values, resolver: Resolver, settings: Settings) -> Iterator[list[str]]:
+    """The words of each command line that an argument list or a shell's text may be, as far as they are known."""
+    reader = _Reader(resolver, settings)
+    for value in values:
+        match value:
+            case Const(str()) | Template():
+                yield from _simple_commands(_text_of(value))
+            case _:
+                words = reader._words(value)
+                if words:
+                    yield words
+
+
 def _alternatives(value: Value) -> Iterator[Value]:
     """A command line once for each program that its first word may be."""
     match value:
@@ -402,4 +415,4 @@ def _ends_by_itself(name: str, words: list[str]) -> bool:
     return limit is not None and limit(words)
 
 
-__all__ = ["UNKNOWN_COMMAND", "Command", "Commands", "commands"]
+__all__ = ["HOLE", "UNKNOWN_COMMAND", "Command", "Commands", "commands", "words_of"]

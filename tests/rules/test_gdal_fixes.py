@@ -129,3 +129,53 @@ def test_there_is_no_fix_where_a_text_of_several_lines_would_change() -> None:
 
 def test_there_is_no_fix_where_nothing_says_how_long_it_may_take() -> None:
     assert [f.fix for f in findings("from osgeo import gdal\n\ngdal.Warp('a.tif', 'b.tif')\n")] == [None]
+
+
+# --- DL203 -----------------------------------------------------------------------------------------------------
+
+
+def test_a_remote_dataset_is_opened_in_an_environment_of_the_budget() -> None:
+    before = """\
+        import rasterio
+
+
+        def read(name, budget):
+            with rasterio.open(f"/vsicurl/https://example.com/{name}.tif") as dataset:
+                return dataset.read(1)
+    """
+    after = """\
+        import rasterio
+        from deadlint_budget import gdal_http_options
+
+
+        def read(name, budget):
+            with rasterio.Env(**gdal_http_options(budget)), rasterio.open(f"/vsicurl/https://example.com/{name}.tif") as dataset:
+                return dataset.read(1)
+    """  # noqa: E501 - the line that the fix makes
+    assert fixed(before) == dedent(after)
+
+
+def test_a_timeout_parameter_is_the_limit() -> None:
+    before = """\
+        import rasterio
+
+
+        def read(timeout=60):
+            with rasterio.open("s3://bucket/a.tif") as dataset:
+                return dataset.read(1)
+    """
+    assert "with rasterio.Env(**gdal_http_options(want=timeout)), rasterio.open(" in fixed(before)
+
+
+def test_without_a_limit_in_scope_the_fix_is_only_shown() -> None:
+    text = """\
+        import rasterio
+
+        with rasterio.open("s3://bucket/a.tif") as dataset:
+            dataset.read(1)
+    """
+    assert [f.fix.safety for f in findings(text) if f.fix] == [Safety.DISPLAY]
+
+
+def test_there_is_no_fix_for_a_dataset_that_outlives_the_statement() -> None:
+    assert [f.fix for f in findings('import rasterio\n\nd = rasterio.open("s3://bucket/a.tif")\n')] == [None]
