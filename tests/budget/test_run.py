@@ -10,10 +10,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -541,15 +542,22 @@ print(sorted(tree.denied))
     sleeper.wait()
 
 
-def test_a_child_that_changed_its_user_is_told(mark: Mark, tmp_path: Path, took: Took) -> None:
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user may enter; pytest's own are closed at every level."""
+    folder = Path(tempfile.mkdtemp(prefix="deadlint-run-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_a_child_that_changed_its_user_is_told(mark: Mark, open_folder: Path, took: Took) -> None:
     """A set-user-id program that gives itself another user for good, started by one who may not signal that user."""
     if os.getuid() != 0:
         pytest.skip("needs root, to make a set-user-id program")
-    tool = tmp_path / "as-daemon"
+    tool = open_folder / "as-daemon"
     shutil.copy(need_program("setpriv", "util-linux"), tool)
     tool.chmod(0o4755)
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
     code = f"""
 import os, deadlint_budget
 from deadlint_budget import CommandDeadlineExceeded, run
