@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 _BUILTINS = frozenset(dir(builtins))
 _DEEP = 40  # nested evaluations; real code stays under 15
 _STEPS = 4_000  # evaluations for one question; a 500 KB module with cyclic calls took minutes without a bound
+_TRIES = 3  # evaluations of one expression within others, all cut short, before the last one is kept
 _BINDINGS = 24  # of one name that are followed, the last ones
 
 
@@ -75,6 +76,8 @@ class Resolver:
         self._elsewhere = elsewhere
         self._effort = effort or Effort()
         self._values: dict[ast.expr, Values] = {}
+        self._tries: dict[ast.expr, int] = {}
+        self._returns: dict[Scope, tuple[Values, bool]] = {}
         self._exits: dict[Scope, list[ast.If]] = {}
         self._attributes: dict[tuple[Scope, str], Values] = {}
         module.resolver = self
@@ -104,9 +107,14 @@ class Resolver:
         finally:
             self._effort.busy.discard(node)
         # What was cut short inside of a longer evaluation may be known when asked for on its own.
-        if cuts == self._effort.cuts or not self._effort.busy:
+        if cuts == self._effort.cuts or not self._effort.busy or self._tried_enough(node):
             self._values[node] = values
         return values
+
+    def _tried_enough(self, node: ast.expr) -> bool:
+        """Whether an expression was cut short so often that it is not worth trying again."""
+        self._tries[node] = self._tries.get(node, 0) + 1
+        return self._tries[node] >= _TRIES
 
     def for_scope(self, scope: Scope) -> Resolver:
         """The resolver of the module that `scope` stands in."""
@@ -838,21 +846,28 @@ class Resolver:
 
     def _returned(self, function: Function, node: ast.Call | None, scope: Scope) -> Values:
         """What a function returns, with its parameters replaced by the call's arguments."""
-        inner = self.for_scope(function.scope)._walker.walk(function.scope)
-        decorators = _decorators(inner)
-        if inner.yields:
-            if not decorators & {"contextmanager", "asynccontextmanager", "fixture"}:
-                return (UNKNOWN,)
-            results = [y for y in inner.yields if y is not None]
-        else:
-            results = inner.returns
-        found = union(*(self.evaluate(value, inner) for value in results))
+        inner = self.walked(function.scope)
+        if inner.yields and not _decorators(inner) & {"contextmanager", "asynccontextmanager", "fixture"}:
+            return (UNKNOWN,)
+        results = [y for y in inner.yields if y is not None] if inner.yields else inner.returns
+        found, open_ = self._results(inner, results)
         if not found:
             return () if node is None else (UNKNOWN,) if inner.yields else (NONE,)
-        if node is None:
+        if node is None or not open_:
             return found
         parts = (part for result in results for part in self._parts(result, inner))
         return union(*(self._given(part, none, function, node, scope) for part, none in parts))
+
+    def _results(self, inner: Scope, results: list[ast.expr]) -> tuple[Values, bool]:
+        """What a function returns to any caller, and whether its arguments are among that."""
+        known = self._returns.get(inner)
+        if known is None:
+            cuts = self._effort.cuts
+            found = union(*(self.evaluate(value, inner) for value in results))
+            known = (found, any(isinstance(v, Parameter) and v.scope is inner for v in found))
+            if cuts == self._effort.cuts:
+                self._returns[inner] = known
+        return known
 
     def _parts(self, result: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr, bool]]:
         """The expressions that a returned one chooses from, and whether each is known not to be None there."""
