@@ -22,7 +22,7 @@ from pathlib import Path
 PACKAGES = (
     "homeassistant==2024.3.3",
     "salt==3008.5",
-    "ansible==10.7.0",
+    
     "ansible-core==2.17.14",
     "apache-airflow-core==3.0.2",
     "prefect==3.4.0",
@@ -47,9 +47,8 @@ PACKAGES = (
     "jupyter-server==2.16.0",
     "transformers==4.51.3",
     "torch-geometric==2.6.1",
-    "google-cloud-aiplatform==1.92.0",
     "kubernetes==32.0.1",
-    "plotly==6.1.0",
+    
     "mlflow==2.22.0",
     "great-expectations==1.4.0",
 )
