@@ -136,7 +136,7 @@ def urlopen(
     with Watched("urlopen", bound), Mapped(bound, error_of):
         left = bound.remaining()
         options = {} if left is None else {"timeout": left}
-        return opener.open(url, data, **options)  # deadlint: ignore[DL201] with no bound it is urllib's own
+        return opener.open(url, data, **options)
 
 
 def url_bound(address: str, budget: Budget | None, want: float | None) -> Bound:

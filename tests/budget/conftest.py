@@ -7,7 +7,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -28,7 +28,12 @@ def mark() -> Iterator[Mark]:
     yield made
     left = made.pids()
     for pid in left:
-        os.kill(pid, signal.SIGKILL)
+        # A shell in a loop starts another sleeper: its group goes with it, where that is not ours.
+        with suppress(ProcessLookupError):
+            group = os.getpgid(pid)
+            os.kill(pid, signal.SIGKILL)
+            if group != os.getpgid(0):
+                os.killpg(group, signal.SIGKILL)
     assert not left, f"the test left processes behind: {left}"
 
 
