@@ -276,5 +276,8 @@ _HANDED_OVER = {
     "asyncio.AbstractEventLoop.run_in_executor": 1,
     "anyio.to_thread.run_sync": 0,
     "trio.to_thread.run_sync": 0,
+    "starlette.concurrency.run_in_threadpool": 0,
+    "fastapi.concurrency.run_in_threadpool": 0,
+    "homeassistant.core.HomeAssistant.async_add_executor_job": 0,
 }
 _HANDING_OVER = frozenset(name.rpartition(".")[2] for name in _HANDED_OVER)
