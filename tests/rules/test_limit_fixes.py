@@ -65,3 +65,70 @@ def test_no_reserve_where_a_function_has_two_budgets() -> None:
                 Budget.of(30)
         """
     assert fixed(before, "DL407") == dedent(before)
+
+
+def test_a_local_deadline_goes_to_the_monotonic_clock() -> None:
+    before = """\
+        import time
+
+
+        def wait_for(path, timeout):
+            deadline = time.time() + timeout  # when to give up
+            while time.time() < deadline:
+                time.sleep(min(1, deadline - time.time()))
+            print(time.time())
+        """
+    after = """\
+        import time
+
+
+        def wait_for(path, timeout):
+            deadline = time.monotonic() + timeout  # when to give up
+            while time.monotonic() < deadline:
+                time.sleep(min(1, deadline - time.monotonic()))
+            print(time.time())
+        """
+    assert fixed(before, "DL409", allowed=(Safety.SAFE,)) == dedent(after)
+
+
+def test_an_imported_clock_is_imported_too() -> None:
+    before = """\
+        from time import sleep, time
+
+
+        def wait_for(path, timeout):
+            start = time()
+            while time() - start < timeout:
+                sleep(1)
+        """
+    after = """\
+        from time import monotonic, sleep, time
+
+
+        def wait_for(path, timeout):
+            start = monotonic()
+            while monotonic() - start < timeout:
+                sleep(1)
+        """
+    assert fixed(before, "DL409", allowed=(Safety.SAFE,)) == dedent(after)
+
+
+def test_the_clock_stays_where_the_point_in_time_goes_elsewhere() -> None:
+    for use in (
+        "print(deadline)",
+        "return deadline",
+        "store(deadline)",
+        "x = deadline",
+        "return lambda: deadline - time.time()",
+    ):
+        before = f"""\
+            import time
+
+
+            def wait_for(path, timeout):
+                deadline = time.time() + timeout
+                while time.time() < deadline:
+                    path.touch()
+                {use}
+            """
+        assert fixed(before, "DL409") == dedent(before), use

@@ -400,6 +400,8 @@ class Walker:
         match target:
             case ast.Name(id=name):
                 owner = self._target_scope(scope, name)
+                if kind == "assign":
+                    self.parents[target] = node
                 owner.bindings[name].append(
                     Binding(kind, position, block, value, annotation, node=node, index=index)
                 )
