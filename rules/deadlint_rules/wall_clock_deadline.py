@@ -20,6 +20,22 @@ _LIMIT = re.compile(
     re.IGNORECASE,
 )
 _NEXT = re.compile(r"(^|_)(next|retry)(_|$)", re.IGNORECASE)
+_SHOWING = frozenset(
+    {
+        "print",
+        "debug",
+        "info",
+        "warning",
+        "error",
+        "exception",
+        "trace",
+        "log",
+        "str",
+        "repr",
+        "format",
+        "fromtimestamp",
+    }
+)
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
@@ -95,7 +111,7 @@ class WallClockDeadline(Rule):
         ),
         *((f"time.time() {sign}", "while ") for sign in "-<>"),
         *((f"{sign} time.time()", "while ") for sign in "<>"),
-        ("from time import", "deadline"),
+        ("import time", "deadline"),  # also of another module that hands it on
         ("from time import", "timeout"),
         *(
             (reading, limit)
@@ -252,7 +268,10 @@ def _holds(expression: ast.expr, target: ast.Name) -> bool:
 def _deadline(target: ast.Name | ast.Attribute, clock: Clock) -> Iterator[_Found | None]:
     """A deadline that is compared with the time, or of which the time left is taken."""
     name = target.id if isinstance(target, ast.Name) else target.attr
-    for use in _uses(target, Kind.DEADLINE, clock):
+    uses = list(_uses(target, Kind.DEADLINE, clock))
+    if any(_sent_elsewhere(use) for use in uses):
+        return
+    for use in uses:
         scope = clock.scope_at(use.expression)
         match use:
             case Use(kind=Kind.DEADLINE, node=ast.Compare(ops=[op], left=left, comparators=[right]) as compare):
@@ -264,6 +283,18 @@ def _deadline(target: ast.Name | ast.Attribute, clock: Clock) -> Iterator[_Found
                     yield _judged(node, target, use.expression, clock, deadline=True)
                 elif isinstance(target, ast.Name) or _LIMIT.search(name):
                     yield _Found(target, _hinted(target, use.expression), deadline=True)
+
+
+def _sent_elsewhere(use: Use) -> bool:
+    """Whether a point in time is handed to something that is not known to only show it, and may want the wall clock."""
+    if use.kind is not Kind.DEADLINE or not isinstance(use.expression, ast.Name | ast.Attribute):
+        return False
+    match use.node:
+        case ast.keyword():
+            return True
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name not in _SHOWING
+    return False
 
 
 def _hinted(target: ast.Name | ast.Attribute, expression: ast.expr) -> Level:
