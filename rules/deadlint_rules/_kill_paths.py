@@ -332,7 +332,7 @@ class _Walk:
     def _suppresses(self, call: ast.Call, caught: ast.expr) -> bool:
         if self.paths.expiry is not None:
             return self.paths.expiry.reaches(call, caught, self.scope)
-        return _names_expiry(caught, self.paths.module, self.scope)
+        return names_expiry(caught, self.paths.module, self.scope)
 
     def _finally(self, body: list[ast.stmt], flow: Flow) -> Flow:
         if not body:
@@ -702,10 +702,11 @@ BROAD = frozenset({"builtins.Exception", "builtins.BaseException"})
 
 def catches_expiry(handler: ast.ExceptHandler, module: Module, scope: Scope) -> bool:
     """Whether a handler catches `TimeoutExpired`."""
-    return handler.type is None or _names_expiry(handler.type, module, scope)
+    return handler.type is None or names_expiry(handler.type, module, scope)
 
 
-def _names_expiry(node: ast.expr, module: Module, scope: Scope) -> bool:
+def names_expiry(node: ast.expr, module: Module, scope: Scope) -> bool:
+    """Whether what an `except` or `suppress` names covers `TimeoutExpired`."""
     names = caught_names(node, module, scope)
     return bool(names & (EXPIRY | BROAD)) or any(n.endswith("TimeoutExpired") for n in names)
 

@@ -3,37 +3,52 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from deadlint.index.scopes import dotted
+from deadlint.index.scopes import Scope, dotted
+from deadlint.model import Edit, Fix, Safety
 from deadlint.site import Site
 
-from deadlint_rules._kill_paths import BROAD, catches_expiry, caught_names
+from deadlint_rules._kill_paths import BROAD, caught_names, names_expiry
 from deadlint_rules._processes import called_names
+
+if TYPE_CHECKING:
+    from deadlint.index.module import Module
 
 Catcher = ast.ExceptHandler | ast.With | ast.AsyncWith
 
 
-def swallower(site: Site) -> Catcher | None:
+# Whether `except caught` or `suppress(caught)` catches the expiry that a rule is about.
+Catches = Callable[[ast.expr, "Module", Scope], bool]
+
+
+def swallower(site: Site, catches: Catches = names_expiry) -> Catcher | None:
     """The handler or `suppress` that swallows the expiry of a call; None where it is told, or not caught."""
-    node = _catcher(site)
+    node = _catcher(site, catches)
     if isinstance(node, ast.ExceptHandler):
-        return node if _goes_on(node.body) and not _told(node, site) else None
+        return node if is_silent(node, site) else None
     if node is not None and _only_work(node.body, site) and not _used_later(node, site):
         return node
     return None
 
 
-def _catcher(site: Site) -> Catcher | None:
+def is_silent(handler: ast.ExceptHandler, site: Site) -> bool:
+    """Whether nothing tells that a handler was entered: not what it does, nor what is left out because of it."""
+    return goes_on(handler.body) and not _told(handler, site)
+
+
+def _catcher(site: Site, catches: Catches) -> Catcher | None:
     """The handler or `suppress` that the expiry reaches first."""
     inner: ast.AST = site.call
     for node in site.ancestors():
         match node:
             case ast.Try() | ast.TryStar() if inner in node.body:
                 for handler in node.handlers:
-                    if catches_expiry(handler, site.module, site.scope):
+                    if handler.type is None or catches(handler.type, site.module, site.scope):
                         return handler if _aims_at(handler, node, site) else None
             case ast.With() | ast.AsyncWith() if inner in node.body:
-                if any(_suppresses(item.context_expr, site) for item in node.items):
+                if any(_suppresses(item.context_expr, site, catches) for item in node.items):
                     return node
         inner = node
     return None
@@ -51,15 +66,15 @@ def _only_work(body: list[ast.stmt], site: Site) -> bool:
     return len(work) == 1 and work[0] is site.statement
 
 
-def _suppresses(expression: ast.expr, site: Site) -> bool:
-    if not isinstance(expression, ast.Call):
-        return False
-    if "contextlib.suppress" not in called_names(site.module, expression, site.scope):
-        return False
-    names: set[str] = set()
-    for argument in expression.args:
-        names |= caught_names(argument, site.module, site.scope)
-    return bool(names & BROAD) or any(n.endswith(("TimeoutExpired", ".SubprocessError")) for n in names)
+def _suppresses(expression: ast.expr, site: Site, catches: Catches) -> bool:
+    return any(catches(caught, site.module, site.scope) for caught in suppressed(expression, site.module, site.scope))
+
+
+def suppressed(expression: ast.expr, module: Module, scope: Scope) -> list[ast.expr]:
+    """The exceptions that a context manager suppresses, as they are written."""
+    if not isinstance(expression, ast.Call) or "contextlib.suppress" not in called_names(module, expression, scope):
+        return []
+    return expression.args
 
 
 # --- does the handler tell? ------------------------------------------------------------------------------------
@@ -69,7 +84,7 @@ _QUIET = frozenset(
 )  # fmt: skip
 
 
-def _goes_on(body: list[ast.stmt]) -> bool:
+def goes_on(body: list[ast.stmt]) -> bool:
     """Whether a handler does nothing but pass, continue, log or sleep."""
     return all(_is_quiet(statement) for statement in body)
 
@@ -81,7 +96,7 @@ def _is_quiet(statement: ast.stmt) -> bool:
         case ast.Expr(value=ast.Call(func=func)) | ast.Expr(value=ast.Await(value=ast.Call(func=func))):
             return (func.attr if isinstance(func, ast.Attribute) else dotted(func)) in _QUIET
         case ast.If(body=body, orelse=orelse):
-            return _goes_on(body) and _goes_on(orelse)
+            return goes_on(body) and goes_on(orelse)
     return False
 
 
@@ -135,3 +150,25 @@ def _used_later(node: ast.Try | ast.TryStar | ast.With | ast.AsyncWith, site: Si
         isinstance(n, ast.Name) and n.id in bound and isinstance(n.ctx, ast.Load) and n.lineno > end
         for n in ast.walk(root)
     )
+
+
+# --- repairing -------------------------------------------------------------------------------------------------
+
+
+def raised_again(handler: ast.ExceptHandler, module: Module) -> Fix | None:
+    """`raise` at the end of a silent handler; None where that is not plain."""
+    source = module.source
+    last = handler.body[-1]
+    start, end = source.extent(last)
+    if isinstance(last, ast.Pass | ast.Continue):
+        edit = Edit(start, end, "raise")
+    elif isinstance(last, ast.Expr) and last.lineno != handler.lineno:
+        indentation = source.line(last.lineno)[: last.col_offset]
+        if indentation.strip():
+            return None
+        number = last.end_lineno or last.lineno
+        line_end = source.line_starts[number - 1] + len(source.line(number))  # a comment stays with its statement
+        edit = Edit(line_end, line_end, f"{source.newline}{indentation}raise")
+    else:
+        return None
+    return Fix("raise the expiry again, so that the caller knows", Safety.UNSAFE, (edit,))

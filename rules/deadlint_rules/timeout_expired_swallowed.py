@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from deadlint.model import Edit, Fix, Safety
+from deadlint.model import Fix
 from deadlint.rule import Rule
 from deadlint.site import Report, Site
 
 from deadlint_rules._kill_paths import caught_names
 from deadlint_rules._processes import RUNS, Given, commands_of, limit_given
-from deadlint_rules._swallowing import swallower
+from deadlint_rules._swallowing import raised_again, swallower
 
 _HELPERS = frozenset({"deadlint_budget.run", "deadlint_budget.check_output", "deadlint_budget.run_gdal"})
 
@@ -98,23 +98,9 @@ class TimeoutExpiredSwallowed(Rule):
 
 def _with_raise(handler: ast.ExceptHandler, site: Site) -> Fix | None:
     """`raise` at the end of the handler, where it is about the expiry alone."""
-    source = site.module.source
     if handler.type is None or not _only_expiry(caught_names(handler.type, site.module, site.scope)):
         return None
-    last = handler.body[-1]
-    start, end = source.extent(last)
-    if isinstance(last, ast.Pass | ast.Continue):
-        edit = Edit(start, end, "raise")
-    elif isinstance(last, ast.Expr) and last.lineno != handler.lineno:
-        indentation = source.line(last.lineno)[: last.col_offset]
-        if indentation.strip():
-            return None
-        number = last.end_lineno or last.lineno
-        line_end = source.line_starts[number - 1] + len(source.line(number))  # a comment stays with its statement
-        edit = Edit(line_end, line_end, f"{source.newline}{indentation}raise")
-    else:
-        return None
-    return Fix("raise the expiry again, so that the caller knows", Safety.UNSAFE, (edit,))
+    return raised_again(handler, site.module)
 
 
 def _only_expiry(names: Iterable[str]) -> bool:

@@ -140,3 +140,58 @@ def test_a_function_that_is_no_coroutine_has_nothing_to_await_with() -> None:
 def test_no_await_is_put_into_a_generator() -> None:
     before = "return list(subprocess.run(a, timeout=1) for a in argv)"
     assert line(before) == before
+
+
+# --- DL503 -----------------------------------------------------------------------------------------------------
+
+
+def handler(body: str) -> str:
+    """What becomes of the body of a handler that drops a cancellation in a loop."""
+    text = f"""\
+import asyncio
+
+async def f(client, log):
+    while True:
+        try:
+            await client.poll()
+        except asyncio.CancelledError:
+{indent(body, " " * 12)}
+"""
+    return dedent(fixed(text, "DL503").partition("CancelledError:\n")[2])
+
+
+def test_raise_takes_the_place_of_pass() -> None:
+    assert handler("pass  # why") == "raise  # why\n"
+
+
+def test_raise_follows_a_log_line() -> None:
+    assert handler("log.info('cancelled')  # why") == "log.info('cancelled')  # why\nraise\n"
+
+
+def test_a_handler_of_more_than_the_cancellation_is_left_to_its_author() -> None:
+    before = """\
+        import asyncio
+
+        async def f(client):
+            while True:
+                try:
+                    await client.poll()
+                except (asyncio.CancelledError, OSError):
+                    pass
+    """
+    assert len(findings(before, "DL503")) == 1
+    assert fixed(before, "DL503") == dedent(before)
+
+
+def test_the_end_of_a_budget_is_raised_again() -> None:
+    before = """\
+        from deadlint_budget import DeadlineExceeded, http
+
+        def f(url, publish):
+            try:
+                http.get(url, want=5)
+            except DeadlineExceeded:
+                pass
+            publish()
+    """
+    assert fixed(before, "DL503") == dedent(before).replace("pass", "raise")
