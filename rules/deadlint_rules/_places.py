@@ -252,3 +252,19 @@ def _positional(call: ast.Call, keywords: tuple[str, ...]) -> Iterator[ast.expr]
     yield from call.args
     for name in keywords:
         yield from (k.value for k in call.keywords if k.arg == name)
+
+
+_WRAPPERS = frozenset({"Path", "str", "fspath", "quote"})
+
+
+def alike(one: ast.expr, other: ast.expr) -> bool:
+    """Whether two expressions are the same path, as a text or as a `Path`."""
+    return ast.dump(bare(one)) == ast.dump(bare(other))
+
+
+def bare(node: ast.expr) -> ast.expr:
+    """A path without the calls that change its type alone: `Path(…)`, `str(…)`."""
+    match node:
+        case ast.Call(func=func, args=[inner], keywords=[]) if dotted(func).rpartition(".")[2] in _WRAPPERS:
+            return bare(inner)
+    return node

@@ -12,7 +12,7 @@ from deadlint.region import smallest
 from deadlint.rule import Rule
 from deadlint.site import Report, Site, targets_of
 
-from deadlint_rules._places import Place, Places, source_and_target
+from deadlint_rules._places import Place, Places, alike, source_and_target
 
 _RENAMES = frozenset({"os.rename", "os.replace", "os.renames"})
 _METHODS = frozenset({"pathlib.Path.rename", "pathlib.Path.replace", "str.rename", "str.replace"})
@@ -219,29 +219,17 @@ def _removes(statement: ast.stmt, target: ast.expr, site: Site) -> bool:
             if not names & _REMOVES and not (isinstance(func, ast.Attribute) and func.attr == "unlink" and not args):
                 return False
             removed = args[0] if args else func.value if isinstance(func, ast.Attribute) else call
-            return _alike(removed, target)
+            return alike(removed, target)
     return False
-
-
-def _alike(one: ast.expr, other: ast.expr) -> bool:
-    """Whether two expressions are the same path, as a text or as a `Path`."""
-    return ast.dump(_bare(one)) == ast.dump(_bare(other))
-
-
-def _bare(node: ast.expr) -> ast.expr:
-    match node:
-        case ast.Call(func=func, args=[inner], keywords=[]) if dotted(func).rpartition(".")[2] in ("Path", "str"):
-            return _bare(inner)
-    return node
 
 
 def _is_check(test: ast.expr, target: ast.expr) -> bool:
     """Whether a test is that the target exists."""
     match test:
         case ast.Call(func=func, args=[tested]) if dotted(func).rpartition(".")[2] in ("exists", "isfile", "lexists"):
-            return _alike(tested, target)
+            return alike(tested, target)
         case ast.Call(func=ast.Attribute(value=tested, attr="exists" | "is_file"), args=[]):
-            return _alike(tested, target)
+            return alike(tested, target)
     return False
 
 

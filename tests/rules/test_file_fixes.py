@@ -68,3 +68,78 @@ def test_a_comment_behind_the_removal_is_not_lost() -> None:
         os.rename("b", "a")
     """
     assert [f.fix for f in findings(text)] == [None]
+
+
+# --- DL601 -----------------------------------------------------------------------------------------------------
+
+
+def test_a_program_writes_into_a_part() -> None:
+    before = """\
+        import subprocess
+
+
+        def warp(source, target):
+            subprocess.run(
+                ["gdalwarp", "-overwrite", source, target],  # both
+                check=True,
+                timeout=600,
+            )
+            return target
+    """
+    after = """\
+        import subprocess
+
+        from deadlint_budget import atomic_output
+
+
+        def warp(source, target):
+            with atomic_output(target) as part:
+                subprocess.run(
+                    ["gdalwarp", "-overwrite", source, part],  # both
+                    check=True,
+                    timeout=600,
+                )
+            return target
+    """
+    assert fixed(before) == dedent(after)
+
+
+def test_a_budget_is_handed_on_and_gdal_gets_a_text() -> None:
+    before = """\
+        from osgeo import gdal
+
+
+        def warp(source, target, budget):
+            gdal.Warp(target, source)
+    """
+    after = """\
+        from deadlint_budget import atomic_output
+        from osgeo import gdal
+
+
+        def warp(source, target, budget):
+            with atomic_output(target, budget) as part:
+                gdal.Warp(str(part), source)
+    """
+    assert fixed(before) == dedent(after)
+
+
+def test_a_warp_into_a_file_that_may_be_meant_is_only_shown() -> None:
+    text = """\
+        import subprocess
+
+        subprocess.run(["gdalwarp", "a.tif", "b.tif"], check=True, timeout=60)
+    """
+    assert [f.fix.safety for f in findings(text) if f.fix] == [Safety.DISPLAY]
+
+
+def test_there_is_no_fix_where_a_failure_does_not_raise_or_the_dataset_lives_on() -> None:
+    text = """\
+        import subprocess
+
+        from osgeo import gdal
+
+        subprocess.run(["gdal_translate", "a.tif", "b.tif"], timeout=60)
+        dataset = gdal.Translate("c.tif", "a.tif")
+    """
+    assert [f.fix for f in findings(text)] == [None, None]
