@@ -17,6 +17,8 @@ _WORKING = re.compile(
     r"|unfinished|unverified|new|raw)(file|path|dir|name|[^a-z]|$)|~$|tmp",
     re.IGNORECASE,
 )
+# What the directory may be called in which a file lies that is no output.
+_TEMPORARY = re.compile(r"(^|[^a-z])(te?mp|temporary|scratch)([^a-z]|$|dir)", re.IGNORECASE)
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _CHECKS = frozenset({"exists", "isfile", "is_file", "lexists", "isdir", "is_dir", "getsize"})
 _MOVING = frozenset({"replace", "rename", "renames", "move", "copy", "copyfile", "copy2", "link", "upload_file"})
@@ -27,6 +29,8 @@ def is_working_file(path: ast.expr, site: Site) -> bool:
     """Whether what is written has a name of its own until it is done: by its name, its directory, or a later rename."""
     if any(_WORKING.search(_CAMEL.sub("_", word)) for word in _words(path)):
         return True
+    if any(_TEMPORARY.search(_CAMEL.sub("_", word)) for node in _bound_to(path, site) for word in _words(node)):
+        return True
     if Places(site.module).of(path, site.scope).temporary:
         return True
     for value in site.values(bare(path)):
@@ -35,6 +39,16 @@ def is_working_file(path: ast.expr, site: Site) -> bool:
                 return True
     behind = (site.call.end_lineno or 0, site.call.end_col_offset or 0)
     return any(_moves(call, path) for call in _calls(site) if (call.lineno, call.col_offset) > behind)
+
+
+def _bound_to(path: ast.expr, site: Site) -> Iterator[ast.expr]:
+    """What the name of a path is bound to in the function, where that is one expression."""
+    node = bare(path)
+    if isinstance(node, ast.Name):
+        home = site.module.resolver.scope_binding(node.id, site.scope)
+        bindings = home.bindings[node.id] if home is not None and home is site.scope else []
+        if len(bindings) == 1 and bindings[0].kind == "assign" and bindings[0].value is not None:
+            yield bindings[0].value
 
 
 def _words(path: ast.expr) -> Iterator[str]:

@@ -31,7 +31,8 @@ RASTERIO = "rasterio.open"
 LAST = frozenset({"gdalwarp", "gdal_translate", "gdal_rasterize", "gdal_grid", "gdaldem", "nearblack"})
 FIRST = frozenset({"ogr2ogr"})
 OPTION = {"wget": ("-O", "--output-document"), "curl": ("-o", "--output"), "aria2c": ("-o", "--out"),
-          "tippecanoe": ("-o", "--output"), "gdal_merge.py": ("-o",), "osmium": ("-o", "--output")}  # fmt: skip
+          "tippecanoe": ("-o", "--output"), "gdal_merge.py": ("-o",), "osmium": ("-o", "--output"),
+          "entwine": ("-o", "--output"), "untwine": ("-o", "--output_dir"), "pg_dump": ("-f", "--file")}  # fmt: skip
 PROGRAMS = LAST | FIRST | OPTION.keys() | {"ffmpeg"}
 # What adds to a file that is there: that one cannot be written elsewhere.
 _ADDING = frozenset({"-append", "-update", "-c", "--continue", "-C", "--continue-at"})
@@ -43,6 +44,7 @@ _FLAGS = frozenset(
     }
 )  # fmt: skip
 _STREAMS = frozenset({"iter_content", "iter_bytes", "iter_raw", "aiter_bytes", "iter_chunked", "copyfileobj", "stream"})
+_IN_MEMORY = frozenset({"io.BytesIO", "io.StringIO"})
 _NOWHERE = re.compile(r"/vsi|/dev/|-?$|\w+://|pipe:")
 
 
@@ -107,7 +109,9 @@ def _of_open(site: Site) -> Output | None:
     for statement in block.body:
         for node in ast.walk(statement):
             match node:
-                case ast.Call(func=ast.Attribute(attr=called) | ast.Name(id=called)) if called in _STREAMS:
+                case ast.Call(func=ast.Attribute(attr=called) | ast.Name(id=called), args=args) if called in _STREAMS:
+                    if args and any(isinstance(v, Result) and v.name in _IN_MEMORY for v in site.values(args[0])):
+                        return None  # done in no time
                     return Output(path, "a copy" if called == "copyfileobj" else "a download")
     return None
 
@@ -116,14 +120,16 @@ def _of_open(site: Site) -> Output | None:
 
 
 def _of_program(site: Site) -> Output | None:
-    command = commands_of(site).first if site.name not in HELPERS else None
+    command = commands_of(site).first
     argument = site.argument("args", 0).node
     words = list(_items(argument, site.scope, site, 0)) if argument is not None else []
     if not words or any(isinstance(w, ast.Starred) for w in words):
         return None
     texts = [w.value if isinstance(w, ast.Constant) and isinstance(w.value, str) else "" for w in words]
     place = next((i for i, t in enumerate(texts) if t.rpartition("/")[2] in PROGRAMS), None)
-    if place is None or (command is not None and command.shell):
+    if place is None and command.launcher is None and command.program in PROGRAMS:
+        place, texts[0] = 0, command.program  # `gdalwarp = shutil.which("gdalwarp")`
+    if place is None or command.shell:
         return None
     program, rest, told = texts[place].rpartition("/")[2], words[place + 1 :], texts[place + 1 :]
     if _ADDING & set(told) or "VRT" in told:

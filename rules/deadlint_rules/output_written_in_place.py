@@ -85,7 +85,8 @@ class OutputWrittenInPlace(Rule):
         *((start, program) for start in ("subprocess", "deadlint_budget") for program in sorted(_writers.PROGRAMS)),
         ("urlretrieve(",),
         *(("gdal", f"{name}(") for name in ("Warp", "Translate", "Rasterize", "VectorTranslate", "DEMProcessing")),
-        ("rasterio.open(", "w"),
+        ("rasterio.open(", '"w'),
+        ("rasterio.open(", "'w"),
         *((library, method) for library in ("pandas",) for method in (".to_file(", ".to_parquet(", ".to_feather(")),
         *(("open(", stream) for stream in ("iter_content(", "iter_bytes(", "iter_chunked(", "copyfileobj(")),
     )  # fmt: skip

@@ -56,7 +56,10 @@ _SET = frozenset({"osgeo.gdal.SetConfigOption", "gdal.SetConfigOption"})
 _PROGRAM = re.compile(r"gdal\w*(\.py)?|ogr\w+|rio")
 # Options that speak of requests, and none that limits them.
 _RETRIES = ("GDAL_HTTP_MAX_RETRY", "GDAL_HTTP_RETRY_DELAY", "GDAL_HTTP_CONNECTTIMEOUT")
-_LIBRARIES = ("rasterio", "rioxarray", "fiona", "pyogrio", "geopandas", "osgeo", "import gdal", "import ogr")
+_LIBRARIES = (
+    ("rasterio", "open"), ("rioxarray", "open_rasterio"), ("fiona", "open("), ("pyogrio", "read_"),
+    ("geopandas", "read_file("), ("osgeo",), ("import gdal",), ("import ogr",),
+)  # fmt: skip
 _HINTS = ("/vsi", "http", "s3://", "gs://", "url", "href")
 
 
@@ -129,7 +132,7 @@ class RemoteRasterWithoutTimeout(Rule):
     since = "0.1.0"
     calls = frozenset(_SOURCES) | RUNS | _SET | {_ENV, "os.system"}
     words = (
-        *((library, hint) for library in _LIBRARIES for hint in _HINTS),
+        *((*library, hint) for library in _LIBRARIES for hint in _HINTS),
         ("rasterio", "Env("),
         ("SetConfigOption", "GDAL_HTTP_"),
         ("engine", "rasterio", "xarray"),
