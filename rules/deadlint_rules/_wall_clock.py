@@ -152,6 +152,11 @@ class Clock:
                 return bool(found) and all(b.value is not None and self.is_reading(b.value) for b, _ in found)
         return False
 
+    def made_of_reading(self, target: ast.Name) -> bool:
+        """Whether some assignment to `target` reads the clock itself."""
+        values = (b.value for b, _ in self.bindings(target, self.scope_at(target)) if b.value is not None)
+        return any(self.is_reading(n) for value in values for n in ast.walk(value) if isinstance(n, ast.Call))
+
     def latest(self, target: ast.Name, use: ast.expr) -> bool:
         """Whether the assignment to `target` is the last one in front of `use`."""
         scope = self.scope_at(use)

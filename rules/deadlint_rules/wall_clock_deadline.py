@@ -257,7 +257,8 @@ def _present(target: ast.Name, clock: Clock) -> Iterator[_Found | None]:
                 if isinstance(other, ast.BinOp):
                     yield _compared(use, clock)
             case Use(kind=Kind.DEADLINE, node=ast.Assign(targets=[ast.Name() as deadline])):
-                if clock.latest(target, use.expression):
+                # One deadline is one finding: where it is also made of a reading itself, that is the place.
+                if clock.latest(target, use.expression) and not clock.made_of_reading(deadline):
                     yield from _deadline(deadline, clock)
 
 

@@ -132,3 +132,22 @@ def test_the_clock_stays_where_the_point_in_time_goes_elsewhere() -> None:
                 {use}
             """
         assert fixed(before, "DL409") == dedent(before), use
+
+
+def test_all_of_the_seconds_are_taken() -> None:
+    before = """\
+        from datetime import datetime
+
+
+        def wait(start: datetime, limit):
+            return (datetime.now() - start).seconds > limit  # so long
+        """
+    after = """\
+        from datetime import datetime
+
+
+        def wait(start: datetime, limit):
+            return (datetime.now() - start).total_seconds() > limit  # so long
+        """
+    assert fixed(before, "DL412") == dedent(after)
+    assert fixed(before, "DL412", allowed=(Safety.SAFE,)) == dedent(before)
