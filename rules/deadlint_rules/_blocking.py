@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from deadlint.index.values import NONE, Const, number
+from deadlint.index.values import NONE, Const, Result, number
 from deadlint.site import Site
 
 from deadlint_rules._gdal import POSITIONS as GDAL
@@ -57,7 +57,12 @@ def blocks(site: Site) -> bool:
         case "fcntl.flock" | "fcntl.lockf":
             return not _mentions(site, "LOCK_NB", "LOCK_UN")
         case "concurrent.futures.Future.result":
-            return not _known_to_be_done(site)
+            # Of one that is only annotated it is not known whether it has a result by now.
+            return (
+                isinstance(site.target.receiver, Result)
+                and site.target.receiver.call is not None
+                and not _known_to_be_done(site)
+            )
     position = _THREADS.get(site.name)
     return position is None or _timeout(site, position) != 0
 

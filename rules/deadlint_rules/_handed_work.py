@@ -55,6 +55,11 @@ class Work:
         self.culprit = ""
 
     @property
+    def local(self) -> bool:
+        """Whether it is handed over in the function that has the limit, so that all that it is given is in sight."""
+        return self.site.module.walker.scope_of.get(self.call) is self.site.scope
+
+    @property
     def label(self) -> str:
         """How messages call the work."""
         text = ast.unparse(self.function) if self.function is not None else ""

@@ -282,6 +282,9 @@ _ENDING = re.compile(
 )
 
 
+_LIMIT = re.compile(r"timeout|move_on_|fail_after|fail_at")
+
+
 def _awaits_work(body: list[ast.stmt]) -> bool:
     """Whether a coroutine is awaited that is made here: waiting for a task that exists is no work of this function."""
     for node in _inside(body):
@@ -291,7 +294,9 @@ def _awaits_work(body: list[ast.stmt]) -> bool:
                 if name in ("gather", "wait", "shield", "wait_for") or _ENDING.search(name):
                     continue
                 return True
-            case ast.AsyncFor() | ast.AsyncWith():
+            case ast.AsyncWith(items=items) if any(not _LIMIT.search(ast.unparse(i.context_expr)) for i in items):
+                return True
+            case ast.AsyncFor():
                 return True
     return False
 

@@ -162,7 +162,7 @@ def _future(site: Site) -> Iterator[Report]:
             f"the limit{_amount(site)} ends nothing: {waits} waits until {label} is done{why}",
             "give the work itself a limit, or an event that it looks at",
         )
-    elif work is not None and not _pool_is_ended(site):
+    elif work is not None and (work.local or work.bound is Bound.NONE) and not _pool_is_ended(site):
         yield site.report(
             f"{label} goes on after the limit{_amount(site)}, and the interpreter waits for it at its exit{why}",
             _remedy(work),
