@@ -10,7 +10,6 @@ from enum import Enum
 from deadlint.index.scopes import Scope
 from deadlint.index.values import (
     NONE,
-    UNKNOWN,
     Const,
     External,
     Function,
@@ -134,16 +133,21 @@ def _always_on(function: Scope, site: Site) -> bool:
     inner = site.module.resolver.walked(function)
     if inner.yields:
         return False
-    if function.kind == "lambda":
-        return False  # an expression: what `bar.update(…)` returns is not known
     results: Iterator[Values] = (site.module.resolver.evaluate(result, inner) for result in inner.returns)
     return all(_true_or_none(values) for values in results)
 
 
 def _true_or_none(values: Values) -> bool:
-    return UNKNOWN not in values and all(
-        isinstance(v, Const) and (v.value is None or (isinstance(v.value, int) and v.value != 0)) for v in values
-    )
+    return bool(values) and all(_true(v) for v in values)
+
+
+def _true(value: Value) -> bool:
+    match value:
+        case Const(value=None) | Result(name="builtins.print"):
+            return True
+        case Const(value=int() as number):
+            return number != 0
+    return False
 
 
 def is_virtual(site: Site) -> bool:
