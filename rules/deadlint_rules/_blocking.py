@@ -23,7 +23,7 @@ _HTTP = frozenset(
     {*REQUESTS, *URLOPEN, *URLLIB3, "urllib.request.urlretrieve"}
     | {f"{base}.{verb}" for base in ("httpx", "httpx.Client") for verb in (*VERBS, "request", "stream")}
 )
-_DATABASES = frozenset(
+DATABASES = frozenset(
     {
         "psycopg2.connect", "psycopg2.cursor.execute", "psycopg2.cursor.executemany", "psycopg2.cursor.copy_expert",
         "psycopg.connect", "psycopg.Connection.execute", "psycopg.Cursor.execute", "psycopg.Cursor.executemany",
@@ -38,7 +38,7 @@ _THREADS = {
     "concurrent.futures.Future.result": 0, "concurrent.futures.wait": 1,
 }  # fmt: skip
 _LOCKS = frozenset({"fcntl.flock", "fcntl.lockf", "filelock.FileLock.acquire"})
-BLOCKING = frozenset({SLEEP}) | _PROCESSES | _HTTP | _DATABASES | frozenset(_THREADS) | frozenset(GDAL) | _LOCKS
+BLOCKING = frozenset({SLEEP}) | _PROCESSES | _HTTP | DATABASES | frozenset(_THREADS) | frozenset(GDAL) | _LOCKS
 
 # What occurs in every file that can call one of them, the calls' own module left to the resolver.
 WORDS = (
@@ -94,7 +94,7 @@ def bounded(site: Site) -> bool:
     """Whether a blocking call has a limit of its own, also one that is not known."""
     if site.name == SLEEP or site.name.startswith("deadlint_budget."):
         return True
-    if site.name in _DATABASES | _LOCKS or site.name in GDAL or site.name == "os.system":
+    if site.name in DATABASES | _LOCKS or site.name in GDAL or site.name == "os.system":
         return False
     argument = site.argument("timeout", _position(site))
     return limit_given(site, "timeout", _position(site)) is not Given.NO or argument.values not in ((), (NONE,))

@@ -15,7 +15,7 @@ from deadlint.rule import Rule
 from deadlint.site import Report, Site
 
 from deadlint_rules._async_limits import around, is_coroutine, scope_statement
-from deadlint_rules._blocking import BLOCKING, SLEEP, WORDS, blocks, length, shown
+from deadlint_rules._blocking import BLOCKING, DATABASES, SLEEP, WORDS, blocks, length, shown
 from deadlint_rules._limits import places, route, seconds
 from deadlint_rules._process_repairs import bounds
 
@@ -28,6 +28,8 @@ class BlockingCallUnderAsyncTimeout(Rule):
     asynchronous, GDAL, waits for queues, futures, threads and file locks) in a coroutine, or in a function that a
     coroutine calls, under `asyncio.timeout`, `asyncio.wait_for`, their kin in `async_timeout`, anyio and trio, or the
     `timeout_seconds` of an asynchronous Prefect task or flow.
+
+    Of what a function asks of its database only the first call is reported.
 
     At the strict level also in an `async def` with no limit in sight, and sleeps of less than a second. What is handed
     to a thread is DL502's.
@@ -86,6 +88,8 @@ class BlockingCallUnderAsyncTimeout(Rule):
         if site.scope.kind != "function" or _awaited(site) or not blocks(site) or _kept_for_others(site):
             return
         nearest = next((one for one in around(site) if _runs_under(site, one)), None)
+        if _said_before(site, nearest):
+            return
         if nearest is not None:
             yield _report(site, _message(site, nearest), Level.STRICT if _short(site) else Level.DEFAULT, nearest)
         elif is_coroutine(site.function) and not _short(site) and not _has_loop_to_itself(site):
@@ -94,8 +98,29 @@ class BlockingCallUnderAsyncTimeout(Rule):
 
 
 def _awaited(site: Site) -> bool:
-    """Whether the call is awaited, so that it is another than its name says: a wrong annotation, say."""
-    return isinstance(site.module.walker.parents.get(site.call), ast.Await)
+    """Whether the call makes something to await, so that it is another than its name says: a wrong annotation, say."""
+    parent = site.module.walker.parents.get(site.call)
+    return isinstance(parent, ast.Await) or (isinstance(parent, ast.Call) and _last(parent.func) in _TAKING_COROUTINES)
+
+
+_TAKING_COROUTINES = frozenset({"wait_for", "gather", "shield", "create_task", "ensure_future", "run_until_complete"})
+
+
+def _said_before(site: Site, nearest: Around | None) -> bool:
+    """Whether it is one more query of a function whose first one is reported."""
+    if site.name not in DATABASES or site.function is None:
+        return False
+    for call in site.function.calls:
+        if (call.lineno, call.col_offset) < (site.call.lineno, site.call.col_offset):
+            other = site.module.site(call)
+            if (
+                other is not None
+                and any(t.name in DATABASES for t in other.targets)
+                and not _awaited(other)
+                and (nearest is None or next(around(other), None) is not None)
+            ):
+                return True
+    return False
 
 
 def _kept_for_others(site: Site) -> bool:
