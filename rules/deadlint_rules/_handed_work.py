@@ -13,6 +13,7 @@ from deadlint.index.values import External, Function, Member, Object, Partial, R
 from deadlint.site import Site, targets_of
 
 from deadlint_rules._blocking import BLOCKING, SLEEP, blocks, bounded, shown
+from deadlint_rules._limits import HELPERS
 from deadlint_rules._processes import site_at
 
 if TYPE_CHECKING:
@@ -108,6 +109,8 @@ class Work:
 
     def _of_call(self, call: ast.Call, scope: Scope, module: Module, value: Value) -> Iterator[Bound]:
         for target in targets_of((value,)):
+            if target.name in HELPERS:
+                yield Bound.OWN  # they end with `want` or a budget
             if target.name not in BLOCKING or target.name == SLEEP:
                 continue
             site = site_at(module, call, scope, target.name)

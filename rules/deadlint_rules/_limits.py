@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import ast
+
 from deadlint.graph import Around, Step
+from deadlint.index.budgets import is_budget
 from deadlint.model import Related
 from deadlint.site import Site
 
 BUDGET_OF = "deadlint_budget.Budget.of"
+# What of `deadlint_budget` takes a budget, and looks for the ambient one where none is given.
+HELPERS = frozenset(
+    f"deadlint_budget.{name}"
+    for name in (
+        "run", "check_output", "communicate", "wait", "run_async", "run_gdal", "gdal_progress", "statement_timeout",
+        "atomic_output",
+        "http.request", "http.get", "http.options", "http.head", "http.post", "http.put", "http.patch", "http.delete",
+        "http.urlopen",
+    )
+)  # fmt: skip
 
 
 def budget_above(site: Site) -> tuple[str | None, tuple[Step, ...]] | None:
@@ -20,6 +33,18 @@ def budget_above(site: Site) -> tuple[str | None, tuple[Step, ...]] | None:
     function = site.function
     path = site.module.graph.caller_with_budget(function) if function is not None else None
     return None if path is None else (None, path)
+
+
+def is_ambient(site: Site) -> bool:
+    """Whether a `with` around the call holds a budget, or a scope of one: `with budget:`, `budget.scope()`."""
+    withs = (node for node in site.ancestors() if isinstance(node, ast.With | ast.AsyncWith))
+    entered = (item.context_expr for node in withs for item in node.items)
+    return any(
+        is_budget(site.values(node))
+        or any(isinstance(n, ast.Name | ast.Attribute) and "budget" in ast.unparse(n).lower() for n in ast.walk(node))
+        for node in entered
+        if node is not site.call
+    )
 
 
 def seconds(value: float) -> str:

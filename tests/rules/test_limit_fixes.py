@@ -151,3 +151,52 @@ def test_all_of_the_seconds_are_taken() -> None:
         """
     assert fixed(before, "DL412") == dedent(after)
     assert fixed(before, "DL412", allowed=(Safety.SAFE,)) == dedent(before)
+
+
+def test_a_literal_becomes_a_slice_of_the_budget() -> None:
+    before = """\
+        import asyncio
+
+        from deadlint_budget import Budget
+
+
+        async def fetch(job, budget: Budget):
+            await asyncio.wait_for(
+                job(),
+                timeout=30,  # was enough so far
+            )
+        """
+    after = """\
+        import asyncio
+
+        from deadlint_budget import Budget
+
+
+        async def fetch(job, budget: Budget):
+            await asyncio.wait_for(
+                job(),
+                timeout=budget.slice(30),  # was enough so far
+            )
+        """
+    assert fixed(before, "DL404") == dedent(after)
+    assert fixed(before, "DL404", allowed=(Safety.SAFE,)) == dedent(before)
+
+
+def test_a_budget_is_passed_on() -> None:
+    before = """\
+        from deadlint_budget import Budget
+
+
+        def warp(tile, budget: Budget | None = None): ...
+
+
+        class Mosaic:
+            def __init__(self, budget: Budget):
+                self.budget = budget
+
+            def build(self, tile):
+                warp(tile)
+        """
+    after = before.replace("                warp(tile)\n", "                warp(tile, budget=self.budget)\n")
+    assert fixed(before, "DL405") == dedent(after)
+    assert fixed(before, "DL405", allowed=(Safety.SAFE,)) == dedent(before)
