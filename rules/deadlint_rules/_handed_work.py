@@ -28,6 +28,7 @@ HANDING = {
     "concurrent.futures.ProcessPoolExecutor.submit": 0, "multiprocessing.Pool.apply_async": 0,
     "multiprocessing.pool.ThreadPool.apply_async": 0,
 }  # fmt: skip
+THREAD = "threading.Thread"  # whose work is `target`
 _DEEPEST = 3  # calls between the function that is handed over and what blocks
 # Arguments by which the work learns how long it may take, or that it must stop.
 _TELLING = re.compile(
@@ -50,9 +51,12 @@ class Work:
         """`own` names the keywords that the call takes for itself."""
         self.site = site
         self.call = call
-        self.function = call.args[HANDING[name]] if len(call.args) > HANDING[name] else None
+        place = HANDING.get(name, 1)
+        self.function = call.args[place] if len(call.args) > place else None
+        if name == THREAD:
+            self.function = next((k.value for k in call.keywords if k.arg == "target"), None)
         self.keywords = [k for k in call.keywords if k.arg not in own]
-        self.passed = [*call.args[HANDING[name] + 1 :], *(k.value for k in self.keywords)]
+        self.passed = [*call.args[place + 1 :], *(k.value for k in self.keywords)]
         self.culprit = ""
 
     @property

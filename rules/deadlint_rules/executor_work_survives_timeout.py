@@ -13,12 +13,13 @@ from deadlint.rule import Rule
 from deadlint.site import Report, Site
 
 from deadlint_rules._async_limits import TIMEOUTS, around
-from deadlint_rules._handed_work import HANDING, Bound, Work, executor_of
+from deadlint_rules._handed_work import HANDING, THREAD, Bound, Work, executor_of
 from deadlint_rules._kill_paths import caught_names
 from deadlint_rules._limits import places, seconds
 from deadlint_rules._processes import Given, limit_given
 
 _THREADS = frozenset(name for name in HANDING if not name.startswith(("concurrent.", "multiprocessing.")))
+_JOIN = "threading.Thread.join"
 _FUTURES = {
     "concurrent.futures.Future.result": 0, "concurrent.futures.Future.exception": 0, "concurrent.futures.wait": 1,
     "concurrent.futures.as_completed": 1, "concurrent.futures.ThreadPoolExecutor.map": None,
@@ -32,7 +33,8 @@ class ExecutorWorkSurvivesTimeout(Rule):
 
     ## What it does
     Finds `asyncio.to_thread` and `run_in_executor` (anyio's and trio's too) under a limit of the event loop, and
-    `Future.result(timeout=…)`, `as_completed(…, timeout=…)`, `wait(…, timeout=…)` and `map(…, timeout=…)` on executors.
+    `Future.result(timeout=…)`, `as_completed(…, timeout=…)`, `wait(…, timeout=…)` and `map(…, timeout=…)` on executors,
+    and `join(timeout=…)` of a thread that the function has made.
 
     Default where the work is seen to wait without a limit of its own, and where a `with` over the executor, or
     `shutdown()`, waits for the work that the limit gave up. Strict where nothing is known of the work. Clean where
@@ -84,7 +86,7 @@ class ExecutorWorkSurvivesTimeout(Rule):
     code = "DL502"
     name = "executor-work-survives-timeout"
     since = "0.1.0"
-    calls = _THREADS | frozenset(_FUTURES)
+    calls = _THREADS | frozenset(_FUTURES) | {_JOIN}
     words = (
         ("to_thread", "timeout"),
         ("to_thread", "wait_for"),
@@ -99,11 +101,14 @@ class ExecutorWorkSurvivesTimeout(Rule):
         ("Executor", ".result("),
         ("run_coroutine_threadsafe", ".result("),
         ("apply_async", ".get("),
+        ("threading", "target=", ".join("),
     )
 
     def check(self, site: Site) -> Iterator[Report]:
         if site.name in _THREADS:
             yield from _thread(site)
+        elif site.name == _JOIN:
+            yield from _joined_thread(site)
         elif limit_given(site, "timeout", _FUTURES[site.name]) is Given.YES and not _looked_at_again(site):
             yield from _future(site)
 
@@ -141,6 +146,34 @@ def _remedy(work: Work) -> str:
     if work.culprit:
         return f"give {work.culprit} a limit of its own, shorter than this one"
     return f"give {work.label} a limit of its own, a budget, or an event that it looks at"
+
+
+def _joined_thread(site: Site) -> Iterator[Report]:
+    """A thread of this function that `join` waits for with a limit."""
+    match site.target.receiver:
+        case Result(name="threading.Thread", call=ast.Call() as call):
+            pass
+        case _:
+            return
+    if limit_given(site, "timeout", 0) is not Given.YES or site.module.walker.scope_of.get(call) is not site.scope:
+        return
+    later = [c for c in site.scope.calls if (c.lineno, c.col_offset) > (site.call.lineno, site.call.col_offset)]
+    names = {c.func.attr for c in later if isinstance(c.func, ast.Attribute)}
+    work = Work(site, call, THREAD, ("daemon", "name"))
+    bound = work.bound
+    if bound is Bound.OWN or names & {"set", "join", "kill", "terminate", "killpg", "cancel", "_exit"}:
+        return
+    if bound is Bound.UNKNOWN and not names & {"is_alive", "isAlive"}:
+        return
+    constant = site.argument("timeout", 0).constant
+    value = number(constant) if constant is not None else None
+    amount = f" of {seconds(value)}" if value is not None else ""
+    why = f": {work.culprit} in it has no limit" if work.culprit else ""
+    yield site.report(
+        f"the thread of {work.label} goes on after the limit{amount}{why}",
+        _remedy(work),
+        level=Level.DEFAULT if bound is Bound.NONE else Level.STRICT,
+    )
 
 
 # --- futures ---------------------------------------------------------------------------------------------------
