@@ -23,7 +23,8 @@ class RetriesOutlastLimit(Rule):
     ## What it does
     Multiplies the limit of one attempt by the number of attempts, adds the pauses, and compares the result with the
     limit around it. It knows the retry options of Prefect and Airflow tasks (with the `default_args` of a DAG), the
-    decorators of tenacity, backoff, stamina and retrying, and loops such as `for attempt in range(5)`. Where nothing
+    decorators of tenacity, backoff, stamina and retrying, urllib3's `Retry` on a session, and loops such as
+    `for attempt in range(5)`. Where nothing
     bounds one attempt, only the pauses count. An attempt that is too long on its own is DL401's.
 
     ## Why it is bad
@@ -82,7 +83,7 @@ class RetriesOutlastLimit(Rule):
     calls = frozenset(limits.INNER) | retries.LIBRARIES | {PROJECT, "airflow.**"}
     words = tuple(
         (retry, limit)
-        for retry in ("retries", "tenacity", "backoff", "stamina", "retrying", "attempt", "in range(")
+        for retry in ("retries", "tenacity", "backoff", "stamina", "retrying", "attempt", "in range(", "Retry(")
         for limit in (
             "asyncio.timeout", "wait_for(", "async_timeout", "fail_after", "move_on_after", "timeout_seconds",
             "time_limit", "dagrun_timeout", "execution_timeout", "timeout_decorator", "func_set_timeout",
@@ -101,6 +102,7 @@ class RetriesOutlastLimit(Rule):
             yield from _decorator(site)
         elif site.name in limits.INNER:
             yield from _loop(site)
+            yield from _session(site)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +210,14 @@ def _operator(site: Site) -> Iterator[Report]:
             label = "the operator"
     around = (*site.around, *([Around(dag)] if dag is not None else ()))
     yield from _inside(site, _course(label, attempt, tried), around)
+
+
+def _session(site: Site) -> Iterator[Report]:
+    """A request on a session with urllib3's `Retry`, under a limit around it."""
+    limit = limits.of_call(site)
+    tried = retries.of_session(site) if limit is not None and site.name.startswith("requests.Session.") else None
+    if tried is not None and limit is not None and limit.seconds is not None:
+        yield from _inside(site, _course(limit.label, limit.seconds, tried), site.around)
 
 
 # --- loops ---------------------------------------------------------------------------------------------------

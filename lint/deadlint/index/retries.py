@@ -258,6 +258,50 @@ def _retrying(site: Site) -> Retries | None:
     return Retries(attempts, (attempts - 1) * pause if attempts else 0.0, seconds)
 
 
+# --- sessions ------------------------------------------------------------------------------------------------
+
+_REPEATED = frozenset({"get", "head", "options", "put", "delete"})  # what urllib3 sends again after a read timeout
+_LONGEST_BACKOFF = 120.0  # of urllib3
+
+
+def of_session(site: Site) -> Retries | None:
+    """What urllib3's `Retry`, mounted on the session of a request, says about sending it again."""
+    session = site.target.receiver
+    if not isinstance(session, Result) or session.call is None or site.name.rpartition(".")[2] not in _REPEATED:
+        return None
+    for call in site.module.calls:
+        if not (isinstance(call.func, ast.Attribute) and call.func.attr == "mount"):
+            continue
+        for target in site.module.targets(call):
+            if target.name == "requests.Session.mount" and target.receiver == session:
+                return _mounted(Site(site.module, call, site.module.walker.scope_of[call], (target,), target.name))
+    return None
+
+
+def _mounted(mount: Site) -> Retries | None:
+    for adapter in mount.argument("adapter", 1).values:
+        match adapter:
+            case Result(name="requests.HTTPAdapter", call=ast.Call() as call, scope=scope):
+                inner = Site(mount.module, call, scope or mount.scope, (Target(""),))
+                for retry in inner.argument("max_retries", 2).values:
+                    match retry:
+                        case Result(name="urllib3.Retry", call=ast.Call() as made, scope=home):
+                            return _urllib3(Site(mount.module, made, home or mount.scope, (Target(""),)))
+    return None
+
+
+def _urllib3(site: Site) -> Retries | None:
+    total = site.argument("total", 0)
+    retries = 10 if total.absent else _count(total.values)
+    if retries is None or retries < 1:
+        return None
+    given = site.argument("backoff_factor")
+    factor = 0.0 if given.absent else _seconds(given.values) or 0.0
+    # There is no pause in front of the first repetition.
+    pauses = sum(min(factor * 2.0 ** min(i, 60), _LONGEST_BACKOFF) for i in range(1, retries))
+    return Retries(retries + 1, pauses)
+
+
 _DECORATORS: dict[str, Callable[[Site], Retries | None]] = {
     "prefect.task": _prefect,
     "prefect.flow": _prefect,
