@@ -52,6 +52,8 @@ def check_source(
         findings = list(_findings(module, rules, with_fixes=with_fixes))
     except RecursionError as error:
         raise CannotCheck("expressions are nested too deeply to be followed") from error
+    finally:
+        module.release()
     return sorted(_most_telling(findings), key=lambda f: f.sort_key)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os.path
 import sys
 from collections import OrderedDict
@@ -35,6 +36,7 @@ class Project:
         forget()  # the disk may have changed since the last project, as it does under an editor
         self._settings = settings
         self._modules: OrderedDict[str, Module | None] = OrderedDict()
+        self._dropped = 0
         self.effort = Effort()
         self._asked: dict[str, set[str]] = {}  # by importer, where it looked, whether or not anything was there
         self._places: dict[str, Place] = {}  # what has been read
@@ -84,6 +86,9 @@ class Project:
         self._modules[path] = module
         while len(self._modules) > _KEPT:
             self._modules.popitem(last=False)
+            self._dropped += 1
+            if self._dropped % (3 * _KEPT) == 0:
+                gc.collect()  # a run has the collector switched off: see `deadlint.work`
         return module
 
     def _parsed(self, path: str, shown: str) -> Module | None:
