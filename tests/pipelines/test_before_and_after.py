@@ -145,18 +145,13 @@ def test_the_caller_is_not_held_by_a_process(call: Call, both: Pair, with_progra
     assert was.descendants() != {}
 
 
-NOT_YET = pytest.mark.xfail(
-    reason="deadlint_budget.communicate does not tell its guard of a child in a session of its own", strict=True
-)
-
-
 @pytest.mark.parametrize(
     ("call", "number"),
     [
         (LEAVES_A_TREE[0], signal.SIGINT),
         (LEAVES_A_TREE[0], signal.SIGTERM),
         (HOLDS_THE_CALLER[2], signal.SIGINT),
-        pytest.param(HOLDS_THE_CALLER[2], signal.SIGTERM, marks=NOT_YET),
+        (HOLDS_THE_CALLER[2], signal.SIGTERM),
     ],
     ids=str,
 )
