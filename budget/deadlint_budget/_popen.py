@@ -13,7 +13,7 @@ from ._ambient import current_budget
 from ._bound import Bound, Watched
 from ._budget import Budget, valid_seconds
 from ._guard import guard
-from ._processes import GRACE, MAX_OUTPUT, bound_of, converse, encoded_input
+from ._processes import GRACE, MAX_OUTPUT, CommandDeadlineExceeded, bound_of, converse, encoded_input
 from ._supervision import Supervision
 from ._tree import Tree
 from ._windows import end_tree, run_windows
@@ -111,6 +111,15 @@ def _guarded(tree: Tree) -> Iterator[None]:
 
 def _tree_of(proc: subprocess.Popen[Any]) -> Tree:
     return Tree(proc.pid, leads=proc.returncode is None and leads_group(proc.pid))
+
+
+def _answer_again(proc: subprocess.Popen[Any], out: Any, err: Any) -> None:
+    """Let `proc.communicate()` return what was read: its pipes are closed, and it would raise a ValueError."""
+
+    def communicate(input: Any = None, timeout: float | None = None) -> tuple[Any, Any]:
+        return out, err
+
+    proc.communicate = communicate  # type: ignore[method-assign]
 
 
 def _stop_now(proc: subprocess.Popen[Any], budget: Budget | None) -> None:

@@ -38,6 +38,17 @@ def test_without_pipes() -> None:
     assert process.returncode == 0
 
 
+@pytest.mark.parametrize("text", [False, True])
+def test_the_documented_recipe_gets_what_was_read(text: bool, mark: Mark) -> None:
+    """`except TimeoutExpired: proc.kill(); outs, errs = proc.communicate()`, as the subprocess page has it."""
+    script = f"echo out; echo err >&2; exec sleep {mark.sleep}"
+    process = Popen(script, shell=True, stdout=PIPE, stderr=PIPE, text=text)
+    with pytest.raises(subprocess.TimeoutExpired):
+        communicate(process, want=0.5, grace=0.2)
+    process.kill()
+    assert process.communicate() == (("out\n", "err\n") if text else (b"out\n", b"err\n"))
+
+
 def test_wait_returns_the_code() -> None:
     assert wait(Popen(["sh", "-c", "exit 4"]), want=10) == 4
     process = Popen(["true"])
