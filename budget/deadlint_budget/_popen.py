@@ -35,8 +35,15 @@ def communicate(
     elsewhere the child alone). A pipe that something else holds open after the child's exit is read for at
     most another second. Raises `CommandDeadlineExceeded`, which is also a `subprocess.TimeoutExpired`. A time
     that is over before it begins stops the child as well: it is running already.
+
+    After that, `proc.communicate()` returns what was read until then, as in the recipe of the `subprocess`
+    documentation: `except TimeoutExpired: proc.kill(); outs, errs = proc.communicate()`.
     """
-    return _bring_to_end(proc, input, budget, want, grace, pipes=True, max_output=max_output)
+    try:
+        return _bring_to_end(proc, input, budget, want, grace, pipes=True, max_output=max_output)
+    except CommandDeadlineExceeded as error:
+        _answer_again(proc, error.output, error.stderr)
+        raise
 
 
 def wait(

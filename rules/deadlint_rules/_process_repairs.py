@@ -124,7 +124,7 @@ def to_wait(site: Site, child: Child, limit: ast.expr | None) -> Fix | None:
     node = _limit_by_keyword(parse_call(source, call), method)
     node = _with_bounds(node, name, keywords)
     node = rewritten(node, prepend=[site.source(func.value)])
-    leftover = _leftovers(site, child, method)
+    leftover = _leftovers(site, child)
     safety = Safety.DISPLAY if site.spread or leftover is None else Safety.UNSAFE
     edits = [replace_call(source, call, node), *(leftover or ()), *_sessions(site, child)]
     shown = _shown(keywords)
@@ -165,10 +165,10 @@ def _sessions(site: Site, child: Child) -> Iterator[Edit]:
 # --- what a handler did to the child ---------------------------------------------------------------------------
 
 
-def _leftovers(site: Site, child: Child, method: str) -> list[Edit] | None:
+def _leftovers(site: Site, child: Child) -> list[Edit] | None:
     """Edits that take out what would fail once the child is gone; None where that is not plain.
 
-    `communicate` on closed pipes is a ValueError, `killpg` of a reaped child a ProcessLookupError.
+    `killpg` of a reaped child is a ProcessLookupError. `communicate` returns what the helper has read.
     """
     names = Names(frozenset({child.key}) if child.key else frozenset(), frozenset({f"{child.key}.pid"}))
     handler = next(_handlers(site), None)
@@ -179,7 +179,7 @@ def _leftovers(site: Site, child: Child, method: str) -> list[Edit] | None:
     for call in site.scope.calls:
         if (call.lineno, call.col_offset) <= (site.call.lineno, site.call.col_offset) or not names.mentions(call):
             continue
-        if _harmless(call, site, names, method) or site.module.statement(call) in removable:
+        if _harmless(call, site, names) or site.module.statement(call) in removable:
             continue
         if isinstance(call.func, ast.Attribute) and names.is_child(call.func.value) and not same_child(call, child):
             continue
@@ -219,13 +219,12 @@ def _stops(statement: ast.stmt, names: Names) -> bool:
     return False
 
 
-def _harmless(call: ast.Call, site: Site, names: Names, method: str) -> bool:
+def _harmless(call: ast.Call, site: Site, names: Names) -> bool:
     """Whether a call may follow the helper: it is skipped once the child is gone, or does nothing then."""
     func = call.func
     if isinstance(func, ast.Attribute) and names.is_child(func.value):
-        if func.attr != "communicate" or method == "wait":
-            return True
-    elif dotted(func) not in ("os.killpg", "os.kill", "os.getpgid"):
+        return True
+    if dotted(func) not in ("os.killpg", "os.kill", "os.getpgid"):
         return not dotted(func).startswith(("os.", "psutil."))
     inner: ast.AST = call
     for node in site.module.ancestors(call):

@@ -259,7 +259,8 @@ def test_an_emptied_handler_passes() -> None:
     assert fixed(text).endswith("    except subprocess.TimeoutExpired:\n        pass  # reap it\n")
 
 
-def test_output_that_a_handler_reads_after_the_kill_is_only_shown() -> None:
+def test_output_that_a_handler_reads_after_the_kill_is_there() -> None:
+    """The helper lets a later `communicate` return what it has read."""
     text = """\
         import subprocess
         def f(x):
@@ -271,7 +272,9 @@ def test_output_that_a_handler_reads_after_the_kill_is_only_shown() -> None:
                 out, _ = proc.communicate()
             return out
     """
-    assert safety(text) == [Safety.DISPLAY]
+    assert safety(text) == [Safety.UNSAFE]
+    assert "out, _ = communicate(proc, want=5)\n" in fixed(text)
+    assert "        out, _ = proc.communicate()\n" in fixed(text)
 
 
 def test_a_broad_handler_of_more_than_the_wait_is_only_shown() -> None:
