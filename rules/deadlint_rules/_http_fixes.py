@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 
 from deadlint import region
-from deadlint.index.values import Mapping
+from deadlint.index.values import Const, Mapping
 from deadlint.model import Constant, Edit, Fix, Safety
 from deadlint.site import Site
 
@@ -82,8 +82,14 @@ def _is_none(call: ast.Call) -> bool:
     )
 
 
+def _unmeasured_download(site: Site) -> bool:
+    """Whether a body is streamed without a budget at hand: the constant for requests would end a long download."""
+    streamed = site.argument("stream")
+    return site.budget is None and not (streamed.absent or streamed.constant == Const(False))
+
+
 def _safety(site: Site, known_seconds: float | None, constants: tuple[Constant, ...]) -> Safety:
-    if _elsewhere(site) or _hidden(site) or _too_many(site):
+    if _elsewhere(site) or _hidden(site) or _too_many(site) or _unmeasured_download(site):
         return Safety.DISPLAY
     if constants and known_seconds is not None and known_seconds > _number(constants[0].value):
         return Safety.DISPLAY
