@@ -19,10 +19,12 @@ import time
 import zipfile
 from pathlib import Path
 
+from deadlint_budget import run
+
 PACKAGES = (
     "homeassistant==2024.3.3",
     "salt==3008.5",
-    
+
     "ansible-core==2.17.14",
     "apache-airflow-core==3.0.2",
     "prefect==3.4.0",
@@ -48,7 +50,7 @@ PACKAGES = (
     "transformers==4.51.3",
     "torch-geometric==2.6.1",
     "kubernetes==32.0.1",
-    
+
     "mlflow==2.22.0",
     "great-expectations==1.4.0",
 )
@@ -94,7 +96,7 @@ def build(tree: Path) -> None:
     for package in PACKAGES:
         with tempfile.TemporaryDirectory() as folder:
             command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder, package]
-            if subprocess.run(command, check=False, timeout=1800, stderr=subprocess.DEVNULL).returncode:
+            if run(command, want=1800, stderr=subprocess.DEVNULL).returncode:
                 print(f"{package}: not available for this Python, left out")
                 continue
             (archive,) = Path(folder).iterdir()
@@ -127,7 +129,7 @@ def compare(name: str, one: list[str], other: list[str], pairs: int) -> None:
 def measured(command: list[str]) -> float:
     """Seconds that a command takes."""
     start = time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=3600)
+    run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, want=3600)
     return time.perf_counter() - start
 
 

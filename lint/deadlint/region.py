@@ -105,9 +105,8 @@ def _parenthesised(args: Sequence[cst.Arg]) -> list[cst.Arg]:
 
 def _with_keyword(node: cst.Call, name: str, value: str) -> cst.Call:
     """`node` with a keyword argument at its end, but in front of `**mapping`, laid out as its neighbours are."""
-    new = cst.Arg(
-        expression(value), keyword=cst.Name(name), equal=cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
-    )
+    nothing = cst.SimpleWhitespace("")
+    new = cst.Arg(expression(value), keyword=cst.Name(name), equal=cst.AssignEqual(nothing, nothing))
     args = _parenthesised(node.args)
     if not args:
         return node.with_changes(args=[new])

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from deadlint import header
 from deadlint.index.values import (
     UNKNOWN,
     Const,
@@ -18,7 +19,6 @@ from deadlint.index.values import (
     Values,
     union,
 )
-from deadlint import header
 from deadlint.model import Fix, Import, Level, Related, Safety
 
 if TYPE_CHECKING:

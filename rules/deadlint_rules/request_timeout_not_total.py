@@ -57,8 +57,8 @@ class RequestTimeoutNotTotal(Rule):
     ## Fix safety
     Unsafe: a request that took longer than the new limit now raises. A `requests` call keeps its `timeout=` and gets
     the budget in scope, or else the constant that `constants.http` names; where that would be shorter than the
-    timeout, or the body is streamed, the fix is only shown, since the right total is yours to choose. `urlopen(timeout=…)` becomes
-    `http.urlopen(want=…)` with the same number. httpx and urllib3 have no fix.
+    timeout, or the body is streamed, the fix is only shown, since the right total is yours to choose.
+    `urlopen(timeout=…)` becomes `http.urlopen(want=…)` with the same number. httpx and urllib3 have no fix.
 
     ## Options
     - `constants.http`: name and value of the constant that fixes use.

@@ -90,7 +90,8 @@ class StatementTimeoutZero(Rule):
             return
         level = Level.STRICT if _on_purpose(use) else Level.DEFAULT
         lasting = setting.local is True or sessions(site.module).lasts(use)
-        safety = Safety.UNSAFE if lasting and level is Level.DEFAULT else Safety.DISPLAY
+        sure = lasting and level is Level.DEFAULT and not _meant_as_seconds(setting.value)
+        safety = Safety.UNSAFE if sure else Safety.DISPLAY
         node = _value_node(use, setting)
         yield site.report(
             _message(setting.value),
@@ -104,7 +105,8 @@ def _at_opening(site: Site) -> Iterable[Report]:
     given = _postgres.given(site)
     if given.zero:
         level = Level.STRICT if _named_for_long_work(site) else Level.DEFAULT
-        safety = Safety.UNSAFE if level is Level.DEFAULT else Safety.DISPLAY
+        sure = level is Level.DEFAULT and not _meant_as_seconds(given.value)
+        safety = Safety.UNSAFE if sure else Safety.DISPLAY
         yield site.report(
             _message(given.value),
             _remedy(given.value),
@@ -114,6 +116,11 @@ def _at_opening(site: Site) -> Iterable[Report]:
     for found in hook_faults(site):
         if found.fault == "zero":
             yield site.report(_message(found.setting.value), _remedy(found.setting.value), node=found.call)
+
+
+def _meant_as_seconds(value: str) -> bool:
+    """Whether a value is a fraction without a unit, as people write seconds: 1 ms would cancel nearly everything."""
+    return re.fullmatch(r"0*\.\d+", value.strip(" '\"")) is not None
 
 
 def _message(value: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 import pytest
-
 from deadlint import header
 from deadlint.fix import apply_edits
 from deadlint.model import Constant, Import

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 import pytest
-
 from deadlint.rule import Rule
 from deadlint.screen import Screen
 from deadlint.site import Report, Site

@@ -6,10 +6,10 @@ import ast
 from collections import Counter
 
 import pytest
-
 from deadlint.fix import all_edits, apply_edits, fix_file
 from deadlint.model import Finding, Safety
 from deadlint.rule import all_rules
+
 from tests.rules.cases import Case, all_cases, find
 
 CASES = all_cases()

@@ -151,7 +151,7 @@ def test_a_remote_dataset_is_opened_in_an_environment_of_the_budget() -> None:
         def read(name, budget):
             with rasterio.Env(**gdal_http_options(budget)), rasterio.open(f"/vsicurl/https://example.com/{name}.tif") as dataset:
                 return dataset.read(1)
-    """  # noqa: E501 - the line that the fix makes
+    """
     assert fixed(before) == dedent(after)
 
 

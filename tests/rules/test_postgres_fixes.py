@@ -367,17 +367,30 @@ def test_it_is_only_shown_where_it_would_leak_to_another_user() -> None:
     ("before", "after"),
     [
         ('"SET LOCAL statement_timeout = 0"', "f\"SET LOCAL statement_timeout = '{STATEMENT_LIMIT_S}s'\""),
-        ("'SET LOCAL statement_timeout TO 0.4'", "\"SET LOCAL statement_timeout TO '1ms'\""),
         ("\"SET LOCAL statement_timeout = '400us'\"", "\"SET LOCAL statement_timeout = '1ms'\""),
         ("\"SELECT set_config('statement_timeout', '0', true)\"",
          "f\"SELECT set_config('statement_timeout', '{STATEMENT_LIMIT_S}s', true)\""),
-        ("\"SELECT set_config('statement_timeout', %s, true)\", ('0.3',)",
+        ("\"SELECT set_config('statement_timeout', %s, true)\", ('300us',)",
          "\"SELECT set_config('statement_timeout', %s, true)\", (\"1ms\",)"),
     ],
 )  # fmt: skip
 def test_no_limit_becomes_one(before: str, after: str) -> None:
     head = "import psycopg\n\nwith psycopg.connect('') as conn:\n"
     assert body(f"{head}    conn.execute({before})\n") == f"conn.execute({after})"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "'SET LOCAL statement_timeout TO 0.4'",
+        "\"SELECT set_config('statement_timeout', %s, true)\", ('0.3',)",
+    ],
+)
+def test_a_fraction_without_a_unit_may_be_meant_as_seconds(statement: str) -> None:
+    """PostgreSQL takes it as milliseconds; a limit of 1 ms would cancel nearly everything."""
+    found = only(f"import psycopg\n\nwith psycopg.connect('') as conn:\n    conn.execute({statement})\n")
+    assert found.code == "DL304"
+    assert found.fix is None or found.fix.safety is Safety.DISPLAY
 
 
 def test_a_limit_that_is_lifted_on_purpose_is_for_strict_readers() -> None:

@@ -272,9 +272,8 @@ def _certainly_no_function(value: ast.expr | None, names: frozenset[str]) -> boo
             return name not in names
         case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
             return name not in ("partial", "getattr", "partialmethod")
-        case None | ast.Constant() | ast.Dict() | ast.List() | ast.Tuple() | ast.JoinedStr() | ast.BinOp() | ast.Compare():
-            return True
-    return False
+    plain = (ast.Constant, ast.Dict, ast.List, ast.Tuple, ast.JoinedStr, ast.BinOp, ast.Compare)
+    return value is None or isinstance(value, plain)
 
 
 # What a task's decorator adds that runs the function while the caller waits or holds its future.

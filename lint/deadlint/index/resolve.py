@@ -265,9 +265,9 @@ class Resolver:
         current: Scope | None = scope
         while current is not None:
             self._walker.walk(current)
-            if (current is scope or current.kind != "class") and name not in current.outer_names:
-                if current.bindings.get(name):
-                    return current
+            visible = (current is scope or current.kind != "class") and name not in current.outer_names
+            if visible and current.bindings.get(name):
+                return current
             current = current.parent
         return None
 

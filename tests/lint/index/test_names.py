@@ -5,7 +5,6 @@ from __future__ import annotations
 from textwrap import dedent
 
 import pytest
-
 from deadlint.index.module import Module
 from deadlint.settings import Settings
 from deadlint.source import SourceFile

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from deadlint.index import outline as outlines
 from deadlint.index.outline import outline
 
