@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from deadlint.index.evaluation import Effort
 from deadlint.index.known import LIBRARIES
-from deadlint.index.resolve import Effort
 from deadlint.index.values import Values, union
 from deadlint.place import Kind, Place
 from deadlint.settings import Settings

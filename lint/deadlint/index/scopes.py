@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from deadlint.index.outline import Outline
 
 if TYPE_CHECKING:
-    from deadlint.index.resolve import Resolver
+    from deadlint.index.evaluation import Evaluation
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 BindingKind = Literal[
@@ -92,7 +92,7 @@ class Scope:
     yields: list[ast.expr | None] = field(default_factory=list)
     walked: bool = False
     outer_names: set[str] = field(default_factory=set)  # declared global or nonlocal
-    resolver: Resolver | None = None  # of a module: who evaluates what stands in it
+    resolver: Evaluation | None = None  # of a module: who evaluates what stands in it
     path: str | None = None  # of a module: its file
     outline: Outline | None = None  # of a function: what has its body, until that is asked for
 
