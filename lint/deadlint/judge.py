@@ -61,7 +61,7 @@ class Judge:
         status = status_of(before.status)
         if b"\0" in data:
             return Outcome(problem="holds NUL bytes, so it is no Python source; exclude it")
-        if not self._timed("screen", lambda: plan.screen.wants(data)):
+        if not self._timed("screen", lambda: plan.screen.wants(data)) and not target.named:
             return Outcome(status=status)
         digest = self._timed("hash", lambda: digest_of(data)) if self.order.with_digest else None
         if digest is not None and digest == target.digest and not self.order.fix:

@@ -57,7 +57,7 @@ class Memory:
         same = section.is_of(folder.names, statuses) and all(
             self._surroundings.now(one) == one for one in section.places
         )
-        if same and not section.findings:
+        if same and folder.whole and not section.findings:
             return [], []
         return self._recall(folder, section, statuses, suffices, same=same)
 
@@ -81,7 +81,7 @@ class Memory:
             known = _known(folder, name, self._depends_now(entries[name]) if name in entries else None)
             if known is None:
                 targets.append(_target(folder, name))
-            elif known.entry.status != status or not suffices(known.findings):
+            elif known.entry.status != status or not suffices(known.findings) or _unparsed(folder, known):
                 state.known[name] = known
                 targets.append(_target(folder, name, known.digest))
             else:
@@ -154,6 +154,11 @@ class _Folder:
         return Section.of(self.settings, dict(sorted(self.entries.items())))
 
 
+def _unparsed(folder: Folder, known: _Known) -> bool:
+    """Whether a file that is asked for by name was left out by the screen so far: its syntax is not known."""
+    return not folder.whole and known.digest is None
+
+
 def _known(folder: Folder, name: str, entry: Entry | None) -> _Known | None:
     if entry is None:
         return None
@@ -187,4 +192,5 @@ def _status(folder: str, name: str) -> bytes:
 
 
 def _target(folder: Folder, name: str, digest: bytes | None = None) -> Target:
-    return Target(folder.path, os.path.join(folder.shown, name), name, folder.settings, digest)
+    shown = os.path.join(folder.shown, name)
+    return Target(folder.path, shown, name, folder.settings, digest, named=not folder.whole)

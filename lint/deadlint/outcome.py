@@ -26,6 +26,7 @@ class Target(NamedTuple):
     name: str
     settings: Settings
     digest: bytes | None = None  # of the content that is known already, if any
+    named: bool = False  # asked for by name, or one of a few: then it is parsed though it holds nothing of interest
 
     @property
     def path(self) -> str:

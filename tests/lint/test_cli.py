@@ -50,6 +50,24 @@ def test_json_is_a_document(deadlint: Deadlint) -> None:
     assert "ZZ101" in json.dumps(json.loads(deadlint("check", "--output-format=json").stdout))
 
 
+def test_a_syntax_error_is_found_where_no_rule_looks(deadlint: Deadlint) -> None:
+    """A file named on the command line is parsed whatever it holds, also when a run over many left it out."""
+    plant("broken.py", "def f(:\n")
+    for number in range(120):
+        plant(f"clean{number}.py", "")
+    assert deadlint("check", "--output-format=concise").returncode == 0
+    named = deadlint("check", "--output-format=concise", "broken.py")
+    assert named.returncode == 1
+    assert named.stdout.startswith(b"broken.py:1:7: DL001")
+    assert deadlint("check", "--output-format=concise", "broken.py").stdout == named.stdout
+    assert deadlint("check", "-", stdin=b"def f(:\n").returncode == 1
+
+
+def test_a_syntax_error_is_found_in_a_small_tree(deadlint: Deadlint) -> None:
+    plant("pkg/broken.py", "print 'python 2'\n")
+    assert b"DL001" in deadlint("check").stdout
+
+
 def test_a_clean_tree_ends_with_zero(deadlint: Deadlint) -> None:
     plant("a.py", "")
     done = deadlint("check")
