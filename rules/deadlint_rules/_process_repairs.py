@@ -5,16 +5,19 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-import libcst as cst
 from deadlint.index.scopes import dotted
 from deadlint.model import Constant, Edit, Fix, Import, Safety
-from deadlint.region import parse_call, replace_call, rewritten
+from deadlint.region import parse_call, replace_call, rewritten, with_keyword_name
 from deadlint.site import Site
 
 from deadlint_rules._kill_paths import Names, alive_test, catches_expiry, caught_names
 from deadlint_rules._processes import Child, leads_group, meaningful_bound, same_child
 from deadlint_rules._swallowing import swallower
+
+if TYPE_CHECKING:
+    import libcst as cst
 
 
 def bounds(site: Site, limit: str | None) -> tuple[list[tuple[str, str]], tuple[Constant, ...]]:
@@ -139,10 +142,7 @@ def _limit_by_keyword(node: cst.Call, method: str) -> cst.Call:
     positional = [a for a in node.args if a.keyword is None and not a.star]
     if len(positional) <= place:
         return node
-    equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
-    args = [
-        a.with_changes(keyword=cst.Name("timeout"), equal=equal) if a is positional[place] else a for a in node.args
-    ]
+    args = [with_keyword_name(a, "timeout") if a is positional[place] else a for a in node.args]
     return node.with_changes(args=args)
 
 

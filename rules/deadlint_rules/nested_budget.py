@@ -7,10 +7,9 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-import libcst as cst
 from deadlint.index.scopes import Scope
 from deadlint.model import Fix, Related, Safety
-from deadlint.region import code, parse_call, rewritten, smallest
+from deadlint.region import code, parse_call, rewritten, smallest, with_keyword_name
 from deadlint.rule import Rule
 from deadlint.site import Report, Site
 
@@ -123,7 +122,7 @@ def _fix(site: Site, budget: str) -> Fix | None:
             swapped = [seconds.with_changes(value=name.value), name.with_changes(value=seconds.value), *rest]
             child = rewritten(call.with_changes(args=swapped), function=f"{budget}.limit")
         case [seconds, *rest] if "name" in keywords:
-            want = seconds.with_changes(keyword=cst.Name("want"), equal=rest[0].equal)
+            want = with_keyword_name(seconds, "want")
             child = rewritten(call.with_changes(args=[want, *rest]), function=f"{budget}.limit")
         case _:
             child = rewritten(call, function=f"{budget}.limit", prepend=[f'"{_layer(site)}"'])
