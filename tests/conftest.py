@@ -9,7 +9,6 @@ import pytest
 
 from tests.services import Cluster, private_cluster
 
-
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     # Under nohup, children would inherit that SIGHUP is ignored, and some tests are about what it does to them.
     signal.signal(signal.SIGHUP, signal.SIG_DFL)

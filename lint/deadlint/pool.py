@@ -9,7 +9,7 @@ import multiprocessing
 import signal
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -33,7 +33,9 @@ class Done(Generic[Result]):
     result: Result | Died
 
 
-def in_processes(work: Callable[[range], Result], count: int, *, processes: int, chunk: int) -> Iterator[Done[Result]]:
+def in_processes(
+    work: Callable[[range], Result], count: int, *, processes: int, chunk: int
+) -> Generator[Done[Result], None, None]:
     """Run `work` on the items 0 to `count`, `chunk` at a time; yields what is done, in any order.
 
     When the caller stops, by an exception or Ctrl-C, the processes are killed at once.
@@ -94,12 +96,13 @@ class _Pool(Generic[Result]):
             if self.waiting:
                 self.start()
             return
-        yield Done(chunk, result)
+        # The process has its next chunk before the caller looks at this one: it waits for nobody, and is known to `kill`.
         if self.waiting:
             self._give(connection, process)
         else:
             connection.close()
             process.join(1)
+        yield Done(chunk, result)
 
     def _mourn(self, chunk: range, how: str) -> Iterator[Done[Result]]:
         """One item alone is what did it; of several each is tried again by itself."""

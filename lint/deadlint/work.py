@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from deadlint.collect import Steps
@@ -44,7 +45,7 @@ def judged(
     processes: int | None,
     steps: Steps,
     progress: Callable[[int, int], None],
-) -> Iterator[tuple[Target, Outcome]]:
+) -> Generator[tuple[Target, Outcome], None, None]:
     """Each target with its outcome, in any order."""
     # Syntax trees are many objects and no cycles: with the collector on, it took more than half of the time.
     gc.freeze()
@@ -55,9 +56,10 @@ def judged(
     else:
         results = _together(targets, order, steps, workers)
     try:
-        for done, result in enumerate(results, 1):
-            yield result
-            progress(done, len(targets))
+        with closing(results):
+            for done, result in enumerate(results, 1):
+                yield result
+                progress(done, len(targets))
     finally:
         gc.enable()
 
@@ -69,26 +71,30 @@ def _processors() -> int:
 
 def _alone(
     targets: Sequence[Target], order: Order, rules: Sequence[Rule], steps: Steps
-) -> Iterator[tuple[Target, Outcome]]:
+) -> Generator[tuple[Target, Outcome], None, None]:
     judge = Judge(rules, order)
     for target in targets:
         yield target, judge.judge(target)
     steps.add(judge.seconds, judge.files)
 
 
-def _together(targets: Sequence[Target], order: Order, steps: Steps, workers: int) -> Iterator[tuple[Target, Outcome]]:
+def _together(
+    targets: Sequence[Target], order: Order, steps: Steps, workers: int
+) -> Generator[tuple[Target, Outcome], None, None]:
     from deadlint.pool import Died, in_processes  # noqa: PLC0415 - small runs stay in one process
 
     chunk = max(1, min(MOST_AT_ONCE, len(targets) // (workers * 4)))
     work = Work(targets, order)
-    for done in in_processes(work, len(targets), processes=workers, chunk=chunk):
-        if isinstance(done.result, Died):
-            yield targets[done.items.start], Outcome(problem=_death(done.result.how))
-            continue
-        outcomes, seconds, files = done.result
-        steps.add(seconds, files)
-        for item, outcome in zip(done.items, outcomes, strict=True):
-            yield targets[item], outcome if isinstance(outcome, Outcome) else Outcome(status=outcome)
+    # Closed here and not when it is collected: whoever stops the run must not leave the processes behind.
+    with closing(in_processes(work, len(targets), processes=workers, chunk=chunk)) as finished:
+        for done in finished:
+            if isinstance(done.result, Died):
+                yield targets[done.items.start], Outcome(problem=_death(done.result.how))
+                continue
+            outcomes, seconds, files = done.result
+            steps.add(seconds, files)
+            for item, outcome in zip(done.items, outcomes, strict=True):
+                yield targets[item], outcome if isinstance(outcome, Outcome) else Outcome(status=outcome)
 
 
 class Work:
