@@ -96,7 +96,7 @@ class _Pool(Generic[Result]):
             if self.waiting:
                 self.start()
             return
-        # The process has its next chunk before the caller looks at this one: it waits for nobody, and is known to `kill`.
+        # The process has its next chunk before the caller looks at this one: so it never waits, and `kill` knows it.
         if self.waiting:
             self._give(connection, process)
         else:
