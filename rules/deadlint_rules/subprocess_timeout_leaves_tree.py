@@ -82,7 +82,8 @@ class SubprocessTimeoutLeavesTree(Rule):
 
 
 def _message(site: Site) -> str:
-    first = commands_of(site).first
+    commands = commands_of(site)
+    first = commands.first
     after = _after(site)
     kill = f"gets SIGKILL{after} with no grace"
     if first.launcher:
@@ -91,6 +92,8 @@ def _message(site: Site) -> str:
         return f"the shell {kill}, and the commands that it runs live on"
     if first.shell:
         return f"the shell of {first.label} {kill}, and what runs under it may live on"
+    if commands.leaf:
+        return f"{first.label} {kill}, and what it was writing stays half written"
     if leads_group(site):
         return (
             f"{first.label} {kill}; its session is not killed, so what it started lives on, out of reach of Ctrl-C too"
