@@ -254,11 +254,12 @@ def test_killed_at_200_moments_the_output_is_whole(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writers:
         assert writers.stdin is not None
         assert writers.stdout is not None
-        for number in range(1, 201):
+        # At least 200; more where the machine is so busy that few got as far as publishing, or few were hit in the middle.
+        for number in range(1, 2001):
             writers.stdin.write(f"{number}\n")
             writers.stdin.flush()
             pid = int(writers.stdout.readline())
-            time.sleep(rng.uniform(0, 0.006))
+            time.sleep(rng.uniform(0, 0.006 * (1 + number // 200)))
             os.kill(pid, signal.SIGKILL)
             assert writers.stdout.readline() == "ended\n"
             text = target.read_text()
@@ -266,6 +267,8 @@ def test_killed_at_200_moments_the_output_is_whole(tmp_path: Path) -> None:
             seen.add(text[:9])
             assert len(names(tmp_path)) <= 2  # what the last one left: the next one sweeps it
             left_parts += len(names(tmp_path)) == 2
+            if number >= 200 and len(seen) > 50 and left_parts > 50:
+                break
     assert len(seen) > 50  # many of them got as far as publishing
     assert left_parts > 50  # and many were hit in the middle
 

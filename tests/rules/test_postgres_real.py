@@ -245,7 +245,7 @@ OPTIONS_ZERO = """
 import psycopg
 
 def work(dsn):
-    with psycopg.connect(dsn, options="-c statement_timeout=0.5") as conn:
+    with psycopg.connect(dsn, options="-c statement_timeout=400us") as conn:
         conn.execute("SELECT pg_sleep(0.9) /* by_options */")
 """
 OUTSIDE = """
