@@ -18,35 +18,40 @@ from typing import Any, NoReturn
 
 import pytest
 
+REQUIRED = os.environ.get("DEADLINT_REQUIRE_SERVICES") == "1"
 PG_BIN = Path("/usr/lib/postgresql/15/bin")
 
 
 def missing(what: str, how: str) -> NoReturn:
     """Skip with a word on how to get `what`; a failure where services are required."""
     words = f"{what} is missing: {how}"
-    if os.environ.get("DEADLINT_REQUIRE_SERVICES") == "1":
+    if REQUIRED:
         pytest.fail(f"{words} (DEADLINT_REQUIRE_SERVICES=1)", pytrace=False)
     pytest.skip(words)
 
 
-def need_module(name: str) -> Any:
-    """The module."""
+def need_module(name: str, how: str = "pip install -e '.[test]'") -> Any:
+    """The module, or a skip that says how to get it."""
     try:
         return import_module(name)
     except ImportError:
-        missing(f"the Python package {name}", "pip install -e '.[test]'")
+        missing(f"the Python package {name}", how)
 
 
 def need_program(name: str, package: str) -> str:
     """The path of the program; `package` is what Debian calls it."""
-    return shutil.which(name) or missing(f"the program {name}", f"apt-get install {package}")
+    path = f"{os.environ.get('PATH', '')}:/usr/sbin"
+    return shutil.which(name, path=path) or missing(f"the program {name}", f"apt-get install {package}")
 
 
 class Cluster:
     """A PostgreSQL cluster in a temporary folder, on loopback."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, folder: Path, port: int) -> None:
+        self.folder = folder
         self.port = port
+        self.dsn = f"host=127.0.0.1 port={port} user=deadlint dbname=postgres"
+        self.url = f"postgresql://deadlint@127.0.0.1:{port}/postgres"
         # What libpq reads where a connection string does not say it.
         self.environment = {"PGHOST": "127.0.0.1", "PGPORT": str(port), "PGUSER": "deadlint"}
 
@@ -63,6 +68,15 @@ class Cluster:
         )
         return str(done.stdout).strip()
 
+    def running(self, text: str) -> int:
+        """How many backends run a statement with `text` in it: the server's own witness."""
+        return int(
+            self.psql(
+                "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() "
+                f"AND backend_type = 'client backend' AND query LIKE '%{text}%'"
+            )
+        )
+
 
 @contextmanager
 def private_cluster() -> Iterator[Cluster]:
@@ -76,12 +90,12 @@ def private_cluster() -> Iterator[Cluster]:
     folder = Path(tempfile.mkdtemp(prefix="deadlint-pg-"))
     if os.getuid() == 0:
         shutil.chown(folder, "postgres", "postgres")
-    data, port = folder / "data", _free_port()
-    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c fsync=off"
+    data, port = folder / "data", free_port()
+    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c fsync=off -c max_connections=60"
     try:
         _pg("initdb", "-A", "trust", "-U", "deadlint", "-D", data, "--no-sync", folder=folder)
         _pg("pg_ctl", "-D", data, "-o", options, "-l", folder / "log", "-w", "start", folder=folder)
-        yield Cluster(port)
+        yield Cluster(folder, port)
     finally:
         # Immediate: a backend that is deaf inside GEOS ignores a polite end.
         _pg("pg_ctl", "-D", data, "-m", "immediate", "-w", "stop", folder=folder, check=False)
@@ -89,14 +103,18 @@ def private_cluster() -> Iterator[Cluster]:
 
 
 def _pg(program: str, *arguments: str | Path, folder: Path, check: bool = True) -> None:
-    command: list[str | Path] = [PG_BIN / program, *arguments]
-    if os.getuid() == 0:
-        # initdb and postgres refuse to run as root: the `postgres` user of the package does.
-        command = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", *command]
     quiet = subprocess.DEVNULL
+    command = as_user([PG_BIN / program, *arguments])
     subprocess.run(command, cwd=folder, check=check, stdout=quiet, stderr=quiet, timeout=60)
 
 
-def _free_port() -> int:
+def as_user(command: list[Any]) -> list[Any]:
+    """initdb and postgres refuse to run as root: the `postgres` user of the package does."""
+    if os.getuid() != 0:
+        return command
+    return ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", *command]
+
+
+def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])

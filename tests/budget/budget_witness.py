@@ -2,48 +2,41 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import socket
-import subprocess
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from importlib import import_module
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import pytest
+from tests.services import (
+    PG_BIN,
+    REQUIRED,
+    Cluster,
+    as_user,
+    free_port,
+    missing,
+    need_module,
+    need_program,
+    private_cluster,
+)
 
-REQUIRED = os.environ.get("DEADLINT_REQUIRE_SERVICES") == "1"
-PG_BIN = Path("/usr/lib/postgresql/15/bin")
-
-
-def missing(what: str, how: str) -> None:
-    """Skip with a word on how to get `what`; a failure where services are required."""
-    words = f"{what} is missing: {how}"
-    if REQUIRED:
-        pytest.fail(f"{words} (DEADLINT_REQUIRE_SERVICES=1)", pytrace=False)
-    pytest.skip(words)
-
-
-def need_module(name: str, how: str = "") -> Any:
-    """The module, or a skip that says how to get it."""
-    try:
-        return import_module(name)
-    except ImportError:
-        missing(f"the Python package {name}", how or f"pip install {name.split('.', maxsplit=1)[0]}")
-
-
-def need_program(name: str, package: str) -> str:
-    found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-    if found is None:
-        missing(f"the program {name}", f"apt-get install {package}")
-    assert found is not None
-    return found
-
+__all__ = [
+    "PG_BIN",
+    "REQUIRED",
+    "Cluster",
+    "Mark",
+    "Server",
+    "WoundClock",
+    "alive",
+    "as_user",
+    "eventually",
+    "free_port",
+    "missing",
+    "need_module",
+    "need_program",
+    "pids_with",
+    "private_cluster",
+]
 
 class WoundClock:
     """A clock that goes on when told to, and when slept with."""
@@ -150,78 +143,3 @@ class Server:
     def close(self) -> None:
         self.stopping.set()
         self._listening.close()
-
-
-# --- PostgreSQL --------------------------------------------------------------------------------------------
-
-
-class Cluster:
-    """A PostgreSQL cluster in a temporary folder, on loopback."""
-
-    def __init__(self, folder: Path, port: int) -> None:
-        self.folder = folder
-        self.port = port
-        self.dsn = f"host=127.0.0.1 port={port} user=deadlint dbname=postgres"
-        self.url = f"postgresql://deadlint@127.0.0.1:{port}/postgres"
-
-    def psql(self, sql: str) -> str:
-        done = subprocess.run(
-            [PG_BIN / "psql", "-XAt", self.url, "-c", sql],
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=30,
-        )
-        return done.stdout.strip()
-
-    def running(self, text: str) -> int:
-        """How many backends run a statement with `text` in it: the server's own witness."""
-        return int(
-            self.psql(
-                "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() "
-                f"AND backend_type = 'client backend' AND query LIKE '%{text}%'"
-            )
-        )
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
-
-
-def as_user(args: list[Any]) -> list[Any]:
-    """initdb and postgres refuse to run as root: the `postgres` user of the package does."""
-    if os.getuid() != 0:
-        return args
-    return ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", *args]
-
-
-@contextmanager
-def private_cluster() -> Iterator[Cluster]:
-    """A PostgreSQL of our own, in a temporary folder, on loopback."""
-    if not (PG_BIN / "initdb").exists():
-        missing(
-            "PostgreSQL 15",
-            "apt-get install postgresql-15-postgis-3 (with create_main_cluster = false in "
-            "/etc/postgresql-common/createcluster.conf)",
-        )
-    folder = Path(tempfile.mkdtemp(prefix="deadlint-pg-"))
-    if os.getuid() == 0:
-        shutil.chown(folder, "postgres", "postgres")
-    data, port = folder / "data", free_port()
-    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "timeout": 60}
-    try:
-        command = [PG_BIN / "initdb", "-A", "trust", "-U", "deadlint", "-D", data, "--no-sync"]
-        subprocess.run(as_user(command), check=True, cwd=folder, **quiet)
-        options = (
-            f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c fsync=off "
-            "-c max_connections=60"
-        )
-        command = [PG_BIN / "pg_ctl", "-D", data, "-o", options, "-l", folder / "log", "-w", "start"]
-        subprocess.run(as_user(command), check=True, cwd=folder, **quiet)
-        yield Cluster(folder, port)
-    finally:
-        # Immediate: a backend that is deaf inside GEOS ignores a polite end.
-        command = [PG_BIN / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop"]
-        subprocess.run(as_user(command), cwd=folder, check=False, **quiet)
-        shutil.rmtree(folder, ignore_errors=True)

@@ -66,12 +66,6 @@ def serve() -> Iterator[Callable[[Callable[[socket.socket], None]], Server]]:
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
-    with private_cluster() as made:
-        yield made
-
-
-@pytest.fixture(scope="session")
 def geos_cluster() -> Iterator[Cluster]:
     """A cluster of its own: a backend that is cut off inside GEOS can crash, and take its cluster through a restart."""
     with private_cluster() as made:
