@@ -61,7 +61,7 @@ def _findings(module: Module, rules: Sequence[Rule], *, with_fixes: bool) -> Ite
     interest = interest_of(tuple(rules))
     for site in module.sites_of(interest.names(module.source.text)):
         for rule, name in interest.rules_for(site):
-            there = replace(site, name=name, _cache={})
+            there = replace(site, name=name)
             for report in rule.check(there):
                 yield _finding(rule, module, report, with_fixes=with_fixes)
     for rule in rules:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deadlint import header
@@ -94,7 +94,6 @@ class Site:
     scope: Scope
     targets: tuple[Target, ...]
     name: str = ""  # the target that brought the rule here
-    _cache: dict[str, object] = field(default_factory=dict, repr=False)
 
     @property
     def target(self) -> Target:

@@ -20,7 +20,6 @@ from deadlint.index.values import (
     Mapping,
     Member,
     Object,
-    Parameter,
     Partial,
     Result,
     Value,
@@ -343,8 +342,3 @@ def in_wrapper(site: Site) -> bool:
         return False
     own = function.qualified_name
     return any(name == own or name.endswith(f".{own}") for name in site.module.settings.wrappers.processes)
-
-
-def is_parameter(values: Values) -> bool:
-    """Whether an expression is what the caller gives, and nothing else is known of it."""
-    return bool(values) and all(isinstance(v, Parameter) for v in values)

@@ -359,7 +359,7 @@ class Sessions:
         name = next((t.name for t in opening.targets if t.name in MAKERS), None)
         if name is None:
             return None
-        site = replace(opening, name=name, _cache={})
+        site = replace(opening, name=name)
         match MAKERS[name]:
             case _postgres.Maker(driver="psycopg", holds="pool"):
                 argument = site.argument("kwargs")

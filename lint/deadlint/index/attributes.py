@@ -151,10 +151,6 @@ class Attributes(Evaluation):
                 pending = above + pending
         return order
 
-    def subclass_of(self, cls: Scope, name: str) -> bool:
-        """Whether the class has the external class `name` among its bases."""
-        return any(isinstance(base, External) and base.name == name for base in self.mro(cls))
-
     def method(self, cls: Scope, name: str) -> Scope | None:
         """The method `name` of a class of the file, its own or from a base in the file."""
         for base in self.mro(cls):
