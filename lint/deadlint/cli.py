@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 import click
 
 from deadlint import __version__
+from deadlint.commands import Commands
 from deadlint.errors import UserError
 from deadlint.model import Level, Safety
 from deadlint.report import FORMATS
@@ -68,7 +69,7 @@ def _rules_option(name: str, text: str) -> Callable[[Any], Any]:
     return click.option(name, multiple=True, metavar="RULES", callback=_listed, help=text)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, message="deadlint %(version)s")
 def cli() -> None:
     """Find and repair timeout and cancellation faults in Python pipelines."""
