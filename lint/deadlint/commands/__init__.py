@@ -28,10 +28,9 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands."""
-        own = super()
         rows = []
         for name in self.list_commands(ctx):
-            command = None if name in LAZY else own.get_command(ctx, name)
+            command = None if name in LAZY else self.get_command(ctx, name)
             rows.append((name, command.get_short_help_str(90) if command else LAZY[name]))
         with formatter.section("Commands"):
             formatter.write_dl(rows)
