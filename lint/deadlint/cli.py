@@ -20,6 +20,7 @@ from deadlint.report import FORMATS
 from deadlint.result import ExitStatus
 
 if TYPE_CHECKING:
+    from deadlint.report import Options
     from deadlint.result import RunResult
     from deadlint.run import Request
 
@@ -69,6 +70,9 @@ def _rules_option(name: str, text: str) -> Callable[[Any], Any]:
     return click.option(name, multiple=True, metavar="RULES", callback=_listed, help=text)
 
 
+_FORMATS_HELP = f"How to print findings: {', '.join(FORMATS)} [text]. With =FILE there as well; may be repeated."
+
+
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, message="deadlint %(version)s")
 def cli() -> None:
@@ -84,7 +88,8 @@ def cli() -> None:
 @_rules_option("--extend-select", "These rules as well.")
 @_rules_option("--ignore", "Not these rules.")
 @click.option("--level", type=click.Choice([level.value for level in Level]), help="How much to report.")
-@click.option("--output-format", type=click.Choice(FORMATS), default="text", help="How to print findings.")
+@click.option("--output-format", "output_formats", multiple=True, metavar="FORMAT[=FILE]", help=_FORMATS_HELP)
+@click.option("--output-file", type=click.Path(), metavar="FILE", help="Print them there, not on standard output.")
 @click.option("--config", type=click.Path(), metavar="FILE", help="This configuration for all files.")
 @click.option("--isolated", is_flag=True, help="No configuration at all.")
 @click.option("--no-cache", is_flag=True, help="Neither read nor write what is known of unchanged files.")
@@ -103,6 +108,9 @@ def check(paths: tuple[str, ...], **options: Any) -> int:
 
     Exit status: 0 nothing found or all of it fixed, 1 findings, 2 error (the rest has been checked).
     """
+    from deadlint.outputs import outputs  # noqa: PLC0415 - see `_request`
+
+    options["outputs"] = outputs(options["output_formats"], options["output_file"])
     request = _request(paths, options)
     if options["show_files"]:
         return _show_files(request)
@@ -226,18 +234,23 @@ def _check_standard_input(request: Request, options: dict[str, Any]) -> RunResul
 
 
 def _report(result: RunResult, options: dict[str, Any], out: TextIO) -> None:
-    """Print what was found on `out`, and what went wrong on standard error."""
+    """Print what was found on `out` and in files, and what went wrong on standard error."""
     from deadlint.report import Options, printer  # noqa: PLC0415 - see `_request`
 
     shown = Options(quiet=options["quiet"], statistics=options["statistics"])
-    if options["diff"]:
-        printer("diff")(result, out, shown)
-        _say_summary(result, options)
+    main, *others = options["outputs"]
+    # Without a finding there is nothing that needs the library behind the text format.
+    is_short = main.format == "text" and not result.open_findings
+    name = "diff" if options["diff"] else "concise" if is_short else main.format
+    if main.file is None:
+        printer(name)(result, out, shown)
+        out.flush()
     else:
-        # Without a finding there is nothing that needs the library behind the text format.
-        is_short = options["output_format"] == "text" and not result.open_findings
-        printer("concise" if is_short else options["output_format"])(result, out, shown)
-    out.flush()
+        _write_report(name, main.file, result, shown)
+    for output in others:
+        _write_report(output.format, output.file, result, shown)
+    if options["diff"]:
+        _say_summary(result, options)
     if result.problems or result.warnings:
         from deadlint.report.problems import print_problems  # noqa: PLC0415 - only where there are any
 
@@ -245,6 +258,23 @@ def _report(result: RunResult, options: dict[str, Any], out: TextIO) -> None:
     if options["debug_timings"]:
         for step in result.steps:
             sys.stderr.write(f"{step.seconds:9.4f} s  {step.files:7} files  {step.name}\n")
+
+
+def _write_report(name: str, path: str, result: RunResult, shown: Options) -> None:
+    """Print a report into a file, in UTF-8; the file is replaced as a whole."""
+    from io import BytesIO, TextIOWrapper  # noqa: PLC0415 - most runs write no file
+
+    from deadlint.report import printer  # noqa: PLC0415
+    from deadlint.write import CannotWrite, put_file  # noqa: PLC0415
+
+    data = BytesIO()
+    out = TextIOWrapper(data, encoding="utf-8", newline="")
+    printer(name)(result, out, shown)
+    out.flush()
+    try:
+        put_file(path, data.getvalue())
+    except CannotWrite as error:
+        raise UserError(f"{path}: {error}; name another place for the {name} report") from error
 
 
 def _say_summary(result: RunResult, options: dict[str, Any]) -> None:

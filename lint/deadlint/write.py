@@ -1,4 +1,4 @@
-"""Replacing a file as a whole, or not at all."""
+"""Writing a file as a whole, or not at all."""
 
 from __future__ import annotations
 
@@ -53,6 +53,40 @@ def replace_file(before: Snapshot, data: bytes) -> None:
         if temporary is not None:
             with suppress(OSError):
                 os.unlink(temporary)
+
+
+def put_file(path: str, data: bytes) -> None:
+    """Make `path` hold `data`, whether or not there is such a file; directories on the way are made.
+
+    It is replaced as a whole, with its mode and through a link. A pipe or a device is written to.
+    Raises `CannotWrite`.
+    """
+    try:
+        try:
+            mode = os.stat(path).st_mode
+        except FileNotFoundError:
+            mode = None
+        if mode is not None and not stat.S_ISREG(mode):
+            with open(path, "wb") as file:
+                file.write(data)
+            return
+        _put(os.path.realpath(path), data, None if mode is None else stat.S_IMODE(mode))
+    except OSError as error:
+        raise CannotWrite(f"cannot be written: {error.strerror}") from error
+
+
+def _put(target: str, data: bytes, mode: int | None) -> None:
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    temporary = f"{target}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, "xb") as file:  # not by `mkstemp`, for a report is for others to read as well
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+            file.write(data)
+        os.replace(temporary, target)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
 
 
 def _keep(descriptor: int, status: os.stat_result) -> None:
