@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from deadlint.graph import Around, Step
 from deadlint.index.budgets import is_budget
+from deadlint.index.scopes import Scope
 from deadlint.model import Related
 from deadlint.site import Site
+
+if TYPE_CHECKING:
+    from deadlint.index.module import Module
 
 BUDGET_OF = "deadlint_budget.Budget.of"
 # What of `deadlint_budget` takes a budget, and looks for the ambient one where none is given.
@@ -64,3 +69,28 @@ def places(around: Around, *, what: str = "the outer limit") -> tuple[Related, .
     amount = f": {seconds(limit.seconds)}" if limit.seconds is not None else ""
     outer = Related(limit.path, limit.span, f"{what}{amount}, {limit.label}")
     return (outer, *(Related(s.path, s.span, f"calls `{s.function}`") for s in around.path))
+
+
+def every_scope(module: Module) -> list[Scope]:
+    """The module's scope and all those in it, with their calls and bindings filled in."""
+    module.walker.walk_all(module.scope)
+    found, pending = [], [module.scope]
+    while pending:
+        scope = pending.pop()
+        found.append(scope)
+        pending.extend((*scope.functions, *scope.classes))
+    return found
+
+
+def may_be_none(budget: str, scope: Scope | None) -> bool:
+    """Whether a budget in scope may be missing: an optional parameter, or the ambient one, None outside any."""
+    while scope is not None and budget not in scope.bindings:
+        scope = scope.parent
+    if scope is None:
+        return False
+    binding = scope.bindings[budget][-1]
+    if binding.kind == "parameter":
+        default = scope.default_of(budget)
+        optional = binding.annotation is not None and "None" in ast.unparse(binding.annotation)
+        return optional or isinstance(default, ast.Constant)
+    return binding.value is not None and "current_budget" in ast.unparse(binding.value)

@@ -15,7 +15,7 @@ from deadlint.rule import Rule
 from deadlint.site import Report, Site
 
 from deadlint_rules import _deaf_handlers, _timedeltas
-from deadlint_rules._limits import seconds
+from deadlint_rules._limits import every_scope, seconds
 
 if TYPE_CHECKING:
     from deadlint.index.module import Module
@@ -236,19 +236,9 @@ def _key(node: ast.expr | None) -> ast.expr | None:
 # --- what no call shows ----------------------------------------------------------------------------------------
 
 
-def _scopes(module: Module) -> list[Scope]:
-    module.walker.walk_all(module.scope)
-    found, pending = [], [module.scope]
-    while pending:
-        scope = pending.pop()
-        found.append(scope)
-        pending.extend((*scope.functions, *scope.classes))
-    return found
-
-
 def _on_sessions(module: Module) -> Iterator[Report]:
     """`session.timeout = 30`, unless the file reads the attribute again."""
-    scopes = _scopes(module)
+    scopes = every_scope(module)
     for scope in scopes:
         for (base, name), places in scope.attributes.items():
             for binding, _ in places if name == "timeout" else ():
@@ -278,7 +268,7 @@ def _is_read(base: str, module: Module) -> bool:
 
 def _resets(module: Module) -> Iterator[Report]:
     """A method of several options that sets `self.timeout = timeout`, None where it is not given."""
-    for scope in _scopes(module):
+    for scope in every_scope(module):
         if scope.owner is None or scope.name.startswith("__") or not isinstance(scope.node, ast.FunctionDef):
             continue
         optional = [p.arg for p in scope.parameters() if _defaults_to_none(scope, p.arg)]
@@ -303,7 +293,7 @@ def _defaults_to_none(scope: Scope, name: str) -> bool:
 def _seconds_alone(module: Module) -> Iterator[Report]:
     """`.seconds` of a timedelta, where the whole of it is meant."""
     durations = _timedeltas.Durations(module)
-    _scopes(module)
+    every_scope(module)
     for node, scope in _timedeltas.attributes(module):
         if not durations.is_span(node.value, scope) or _timedeltas.is_whole(node, scope, module):
             continue

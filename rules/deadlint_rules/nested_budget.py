@@ -7,13 +7,12 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from deadlint.index.scopes import Scope
 from deadlint.model import Fix, Related, Safety
 from deadlint.region import code, parse_call, rewritten, smallest, with_keyword_name
 from deadlint.rule import Rule
 from deadlint.site import Report, Site
 
-from deadlint_rules._limits import BUDGET_OF, budget_above
+from deadlint_rules._limits import BUDGET_OF, budget_above, may_be_none
 
 _CLOCKS = frozenset({"time.monotonic", "time.time", "time.perf_counter"})
 _DEADLINE = re.compile(r"deadline|(^|_)(until|end|ends|stop|give_up|expir\w*|timeout_at|end_time|stop_at)(_|$)")
@@ -110,7 +109,7 @@ def _is_deadline(site: Site) -> bool:
 
 def _fix(site: Site, budget: str) -> Fix | None:
     """`Budget.of(3600)` → `budget.limit("inner", 3600)`; a name that it has is kept."""
-    if site.name != BUDGET_OF or site.spread or not site.call.args or _may_be_none(site, budget):
+    if site.name != BUDGET_OF or site.spread or not site.call.args or may_be_none(budget, site.scope):
         return None
     keywords = {k.arg for k in site.call.keywords}
     if not keywords <= {"name", "reserve"}:
@@ -128,21 +127,6 @@ def _fix(site: Site, budget: str) -> Fix | None:
             child = rewritten(call, function=f"{budget}.limit", prepend=[f'"{_layer(site)}"'])
     edit = smallest(source, *source.extent(site.call), code(source, child))
     return Fix("derive a child from the budget in scope", Safety.UNSAFE, (edit,))
-
-
-def _may_be_none(site: Site, budget: str) -> bool:
-    """Whether the budget may be missing: an optional parameter, or the ambient one, which is None outside any."""
-    scope: Scope | None = site.scope
-    while scope is not None and budget not in scope.bindings:
-        scope = scope.parent
-    if scope is None:
-        return False
-    binding = scope.bindings[budget][-1]
-    if binding.kind == "parameter":
-        default = scope.default_of(budget)
-        optional = binding.annotation is not None and "None" in ast.unparse(binding.annotation)
-        return optional or isinstance(default, ast.Constant)
-    return binding.value is not None and "current_budget" in ast.unparse(binding.value)
 
 
 def _layer(site: Site) -> str:

@@ -41,7 +41,7 @@ class _Form:
     scale: float = 1.0
 
 
-_SCOPES = {
+SCOPES = {
     "asyncio.timeout": _Form("delay", 0, "scope"),
     "asyncio.timeout_at": _Form("when", 0, "scope"),  # a point in time: how long that is, is never known
     "async_timeout.timeout": _Form("delay", 0, "scope"),
@@ -77,7 +77,7 @@ _REQUESTS = (
 )  # fmt: skip
 _BUDGETS = {"deadlint_budget.Budget.of": _Form("seconds", 0, "budget")}
 # Calls that carry a limit of their own: the inner ones of an inversion.
-INNER = _SCOPES | _WAITING | _PROCESSES | _REQUESTS | _BUDGETS
+INNER = SCOPES | _WAITING | _PROCESSES | _REQUESTS | _BUDGETS
 
 DECORATORS = {
     "prefect.task": _Form("timeout_seconds", None, "task"),
@@ -174,8 +174,8 @@ def _entered(expression: ast.expr, scope: Scope, module: Module) -> Iterator[Lim
         return
     for target in module.targets(expression):
         site = Site(module, expression, scope, (target,), target.name)
-        if target.name in _SCOPES:
-            limit = _limit(site, _SCOPES[target.name], _label(expression, target.name))
+        if target.name in SCOPES:
+            limit = _limit(site, SCOPES[target.name], _label(expression, target.name))
             if limit is not None:
                 yield limit
         elif target.name == "airflow.DAG":
@@ -276,6 +276,7 @@ __all__ = [
     "CELERY_TASKS",
     "DECORATORS",
     "INNER",
+    "SCOPES",
     "Limit",
     "dag_limit",
     "decorator_limit",
