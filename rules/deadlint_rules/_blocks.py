@@ -30,7 +30,7 @@ def wrapped(site: Site, header: str, replaced: Sequence[tuple[ast.expr, str]]) -
     line_start = source.line_starts[statement.lineno - 1]
     indentation = source.text[line_start:start]
     behind = source.text[end:].partition("\n")[0].partition("#")[0]
-    if indentation.strip() or behind.strip() or _holds_lines(statement):
+    if indentation.strip() or behind.strip() or holds_lines(statement):
         return None
     body, place = "", start
     for node, text in sorted(replaced, key=lambda pair: source.extent(pair[0])):
@@ -44,7 +44,7 @@ def wrapped(site: Site, header: str, replaced: Sequence[tuple[ast.expr, str]]) -
     return Wrapped(start, end, f"{header}{source.newline}{indented}")
 
 
-def _holds_lines(statement: ast.stmt) -> bool:
+def holds_lines(statement: ast.stmt) -> bool:
     """Whether a text of several lines stands in a statement: to indent it would change it."""
     return any(
         isinstance(node, ast.Constant | ast.JoinedStr)
