@@ -63,6 +63,7 @@ CONFIGURATION = Table(
                     "http": Key(_constant("HTTP requests"), "for HTTP requests"),
                     "process": Key(_constant("child processes"), "for child processes"),
                     "statement": Key(_constant("database statements"), "for database statements"),
+                    "cleanup": Key(_constant("clean-up after an expiry"), "for clean-up after an expiry"),
                 }
             ),
             "the named constants that fixes use where a number is needed",

@@ -45,6 +45,7 @@ class Constants:
     http: tuple[str, str] = ("HTTP_LIMIT_S", "30")
     process: tuple[str, str] = ("PROCESS_LIMIT_S", "3600")
     statement: tuple[str, str] = ("STATEMENT_LIMIT_S", "60")
+    cleanup: tuple[str, str] = ("CLEANUP_LIMIT_S", "20")
 
 
 @dataclass(frozen=True, slots=True)

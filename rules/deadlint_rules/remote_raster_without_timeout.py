@@ -15,7 +15,7 @@ from deadlint.site import Report, Site
 from deadlint_rules._again import tried_again
 from deadlint_rules._gdal import short
 from deadlint_rules._gdal_fixes import with_http_options
-from deadlint_rules._processes import RUNS, Given, limit_given
+from deadlint_rules._processes import RUNS, Given, commands_of, limit_given
 from deadlint_rules._programs import words_of
 from deadlint_rules._remote import LIMITS, Remote, limited, remote, remote_text
 
@@ -76,8 +76,8 @@ class RemoteRasterWithoutTimeout(Rule):
     the network.
 
     Strict adds sources of which only the name says that they are an address (`url`, `href`), servers on this host,
-    programs whose process has a limit of its own, and a `rasterio.Env` that may be for local files or is given options
-    that are not known.
+    programs, and a `rasterio.Env` that may be for local files or is given options that are not known. A program whose
+    process nothing bounds is DL103's alone: the limit that it lacks ends such a wait too.
 
     ## Why it is bad
     GDAL's requests have no limit of their own. Measured with 3.6 and 3.10: `rasterio.open` on a server that accepts and
@@ -290,15 +290,17 @@ def _without_limit(site: Site, option: str, level: Level) -> Report:
 
 def _program(site: Site) -> Iterator[Report]:
     argument = site.argument("command" if site.name == "os.system" else "args", 0)
+    # A child that nothing bounds is DL103's: its limit ends this wait too.
+    if not (site.name in RUNS and limit_given(site) is not Given.NO) and not commands_of(site).bounded:
+        return
     program = _remote_program(site, argument.node)
     if program is None or limited(site) or not _inherits(site):
         return
-    bounded = site.name in RUNS and limit_given(site) is not Given.NO
     yield site.report(
-        f"`{program}` reads over HTTP without `GDAL_HTTP_TIMEOUT`: a server that falls silent holds it"
-        + (" until its process is killed" if bounded else " for good"),
+        f"`{program}` reads over HTTP without `GDAL_HTTP_TIMEOUT`: a server that falls silent holds it until its"
+        " process is killed",
         "give it `--config GDAL_HTTP_TIMEOUT …`, or `gdal_http_options(budget)` in its environment",
-        level=Level.STRICT if bounded else Level.DEFAULT,
+        level=Level.STRICT,
     )
 
 

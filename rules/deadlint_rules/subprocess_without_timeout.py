@@ -32,6 +32,7 @@ from deadlint_rules._processes import (
     stopped_by_signal,
 )
 from deadlint_rules._programs import Commands, commands
+from deadlint_rules._unbounded_cleanups import unbounded_cleanup
 
 _WAITS = frozenset(f"{kind}.{name}" for kind in (POPEN, ASYNC) for name in ("wait", "communicate"))
 _READS = frozenset(f"{pipe}.{read}" for pipe in ("stdout", "stderr") for read in ("read", "readline", "readlines"))
@@ -127,7 +128,7 @@ class SubprocessWithoutTimeout(Rule):
 
 def _run(site: Site) -> Iterator[Report]:
     given = limit_given(site)
-    if given is Given.NO:
+    if given is Given.NO and unbounded_cleanup(site) is None:
         started = commands_of(site)
         if not _bounded(site, started):
             short = site.name.rpartition(".")[2]
@@ -316,7 +317,7 @@ def _limited(place: Endless, site: Site) -> bool:
 
 def _plain(site: Site) -> Iterator[Report]:
     started = commands_of(site)
-    if not _bounded(site, started):
+    if not _bounded(site, started) and unbounded_cleanup(site) is None:
         fix = (lambda: to_shell_run(site)) if site.name == "os.system" else None
         yield _report(site, started, f"`{site.name}` comes back only when it has ended", fix)
 
