@@ -1,0 +1,119 @@
+"""Deadlines and pauses made by hand, where a budget is at hand: a layer of it takes their place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from deadlint.index.scopes import Scope
+from deadlint.model import Edit, Finding, Fix, Safety
+from deadlint.settings import Settings
+from deadlint.source import SourceFile
+
+if TYPE_CHECKING:
+    from deadlint.index.module import Module
+    from deadlint.project import Project
+
+_CLOCKS = frozenset({"time.monotonic", "time.time", "time.perf_counter"})
+_SLEEP = "time.sleep"
+
+
+def by_hand(source: SourceFile, settings: Settings, project: Project, budgets: Mapping[str, str]) -> list[Finding]:
+    """What a budget replaces in the functions of `budgets`, by dotted name, with the expression of it."""
+    from deadlint.index.module import Module  # noqa: PLC0415 - modules ask their project in turn
+
+    module = Module(source, settings, project)
+    try:
+        return [one for name, budget in budgets.items() for one in _in_function(module, name, budget)]
+    finally:
+        module.release()
+
+
+def _in_function(module: Module, name: str, budget: str) -> Iterator[Finding]:
+    module.walker.walk_all(module.scope)
+    for function in _functions(module.scope):
+        if function.qualified_name == name:
+            yield from _deadlines(module, function, budget)
+            yield from _pauses(module, function, budget)
+
+
+def _functions(scope: Scope) -> Iterator[Scope]:
+    for function in scope.functions:
+        yield function
+        yield from _functions(function)
+    for cls in scope.classes:
+        yield from _functions(cls)
+
+
+def _finding(module: Module, node: ast.expr | ast.stmt, message: str, remedy: str, fix: Fix | None) -> Finding:
+    return Finding("migrate", "made-by-hand", module.source.path, module.span(node), message, remedy, fix=fix)
+
+
+def _pauses(module: Module, function: Scope, budget: str) -> Iterator[Finding]:
+    """`time.sleep(5)`, which `budget.sleep(5)` ends with the budget or its cancellation."""
+    for call in function.calls:
+        if len(call.args) != 1 or call.keywords or not any(t.name == _SLEEP for t in module.targets(call)):
+            continue
+        start, end = module.source.extent(call.func)
+        title = f"`{module.source.segment(call)}` ends with the budget"
+        fix = Fix(title, Safety.UNSAFE, (Edit(start, end, f"{budget}.sleep"),))
+        yield _finding(module, call, "a pause that knows nothing of the budget", f"`{budget}.sleep(…)`", fix)
+
+
+def _deadlines(module: Module, function: Scope, budget: str) -> Iterator[Finding]:
+    """`deadline = time.monotonic() + 60` and what is done with it."""
+    for name, bindings in function.bindings.items():
+        for binding in bindings:
+            match binding.node, binding.value:
+                case ast.Assign(targets=[ast.Name()]), ast.BinOp(left=left, op=ast.Add(), right=right) as total:
+                    seconds = right if _is_clock(module, left) else left if _is_clock(module, right) else None
+                    if seconds is not None and binding.kind == "assign":
+                        fix = _layer(module, function, name, total, seconds, budget) if len(bindings) == 1 else None
+                        yield _finding(
+                            module,
+                            total,
+                            f"`{name}` is a deadline made by hand, which knows nothing of the budget `{budget}`",
+                            f'derive it: `{name} = {budget}.limit("{name}", {module.source.segment(seconds)})`, and ask'
+                            f" `{name}.remaining()` or `{name}.expired`",
+                            fix,
+                        )
+
+
+def _is_clock(module: Module, node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and any(target.name in _CLOCKS for target in module.targets(node))
+
+
+def _layer(
+    module: Module, function: Scope, name: str, total: ast.BinOp, seconds: ast.expr, budget: str
+) -> Fix | None:
+    """The deadline as a layer of the budget; None where something is done with it that a layer cannot."""
+    source = module.source
+    start, end = source.extent(total)
+    edits = [Edit(start, end, f'{budget}.limit("{name}", {source.segment(seconds)})')]
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+            edit = _asked(module, node, name)
+            if edit is None:
+                return None
+            edits.append(edit)
+    return Fix(f"the deadline `{name}` is a layer of the budget", Safety.UNSAFE, tuple(edits))
+
+
+def _asked(module: Module, node: ast.Name, name: str) -> Edit | None:
+    """A look at the clock against the deadline, as a question to the layer."""
+    parent = module.walker.parents.get(node)
+    match parent:
+        case ast.BinOp(left=left, op=ast.Sub(), right=clock) if left is node and _is_clock(module, clock):
+            return Edit(*module.source.extent(parent), f"{name}.remaining()")
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            if right is node and _is_clock(module, left):
+                before = isinstance(op, ast.Lt | ast.LtE)
+            elif left is node and _is_clock(module, right):
+                before = isinstance(op, ast.Gt | ast.GtE)
+            else:
+                return None
+            if not isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
+                return None
+            return Edit(*module.source.extent(parent), f"not {name}.expired" if before else f"{name}.expired")
+    return None

@@ -1,0 +1,151 @@
+"""What an entry point reaches, and how each function on the way comes by the budget."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from deadlint.index.scopes import Scope
+from deadlint.migrate.names import FunctionName, name_of
+from deadlint.migrate.reasons import Reason, Reasons
+from deadlint.migrate.sources import Sources
+from deadlint.migrate.uses import Use, Uses
+
+
+class Means(Enum):
+    """How a function comes by the budget."""
+
+    MADE = auto()  # the entry makes it
+    PARAMETER = auto()  # it gets a parameter for it
+    GIVEN = auto()  # it has a parameter or an attribute for it already
+    AROUND = auto()  # it stands in a function that has it
+    LEFT = auto()  # its signature is not touched
+
+
+@dataclass(eq=False)
+class Reached:
+    """One function: how it comes by the budget, what it is called there, and who runs it."""
+
+    scope: Scope
+    means: Means
+    budget: str = ""  # the expression of the budget in it
+    parameter: str = ""  # the keyword that it takes the budget by
+    required: bool = True  # whether every caller has a budget to pass
+    reason: Reason | None = None
+    uses: list[Use] = field(default_factory=list)  # in functions that have the budget
+
+    @property
+    def name(self) -> FunctionName:
+        """The lasting name."""
+        return name_of(self.scope)
+
+
+@dataclass(eq=False)
+class Reach:
+    """The functions that the entry reaches, the entry first, each before what it calls."""
+
+    entry: Reached
+    by_scope: dict[Scope, Reached]
+    uses: Uses
+
+    @property
+    def holders(self) -> tuple[Reached, ...]:
+        """Those that have the budget."""
+        return tuple(one for one in self.by_scope.values() if one.means is not Means.LEFT)
+
+    @property
+    def left(self) -> tuple[Reached, ...]:
+        """Those whose signature is not touched."""
+        return tuple(one for one in self.by_scope.values() if one.means is Means.LEFT)
+
+    def below(self, one: Reached) -> Iterator[tuple[Use, Reached]]:
+        """What a function that has the budget runs, in the order of the source."""
+        for use in uses_in(one.scope, self.uses):
+            callee = self.by_scope.get(use.function)
+            if callee is not None:
+                yield use, callee
+
+    def beyond(self) -> dict[Scope, Reached]:
+        """What only functions that are left reach, and through whom."""
+        found: dict[Scope, Reached] = {}
+        for one in self.left:
+            pending = [one.scope]
+            while pending:
+                for use in uses_in(pending.pop(), self.uses):
+                    if use.function not in self.by_scope and use.function not in found:
+                        found[use.function] = one
+                        pending.append(use.function)
+        return found
+
+
+def uses_in(function: Scope, uses: Uses) -> list[Use]:
+    """The uses that stand in a function, and in those that are nested in it."""
+    found = list(uses.by_caller.get(function, ()))
+    for inner in function.functions:
+        found += uses_in(inner, uses)
+    return sorted(found, key=lambda use: (use.node.lineno, use.node.col_offset))
+
+
+def reach(
+    entry: Scope, sources: Sources, uses: Uses, reasons: Reasons, wanted: Collection[FunctionName] | None = None
+) -> Reach:
+    """What `entry` reaches; with `wanted`, only those functions take the budget."""
+    first = Reached(entry, Means.MADE)
+    found: dict[Scope, Reached] = {entry: first}
+    pending = [first]
+    while pending:
+        one = pending.pop(0)
+        for use in uses_in(one.scope, uses):
+            if wanted is not None and name_of(use.function) not in wanted:
+                continue
+            callee = found.get(use.function)
+            if callee is None:
+                callee = found[use.function] = _reached(use.function, found, sources, reasons)
+                if callee.means is not Means.LEFT:
+                    pending.append(callee)
+            callee.uses.append(use)
+    result = Reach(first, found, uses)
+    for one in found.values():
+        one.required = _only_from(result, one)
+    return result
+
+
+def _reached(function: Scope, found: dict[Scope, Reached], sources: Sources, reasons: Reasons) -> Reached:
+    above = function.parent.enclosing_function() if function.parent is not None else None
+    module = sources.module(function.module.path or "")
+    definition = function.definition
+    assert isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef)
+    present = module.budgets.in_scope(definition.body[0], function) if module is not None else None
+    if present in {parameter.arg for parameter in function.parameters()}:
+        return Reached(function, Means.GIVEN, present or "", parameter=present or "")
+    if present and "." in present:
+        return Reached(function, Means.GIVEN, present)
+    while above is not None:
+        if above in found and found[above].means is not Means.LEFT:
+            return Reached(function, Means.AROUND)
+        above = above.parent.enclosing_function() if above.parent is not None else None
+    reason = reasons.against(function)
+    return Reached(function, Means.LEFT if reason else Means.PARAMETER, reason=reason)
+
+
+def _only_from(result: Reach, one: Reached) -> bool:
+    """Whether a function has the budget whoever calls it."""
+    if one.means is Means.GIVEN and one.parameter:
+        return one.scope.default_of(one.parameter) is None
+    if one.means is not Means.PARAMETER:
+        return True
+    uses = result.uses.by_function.get(one.scope, ())
+    return all(holder(use, result) is not None for use in uses) and not result.uses.mentions.get(one.scope)
+
+
+def holder(use: Use, result: Reach) -> Reached | None:
+    """The function that passes its budget on where `use` stands; None where none is at hand."""
+    scope = use.caller
+    while scope is not None:
+        one = result.by_scope.get(scope)
+        if one is not None and one.means is not Means.LEFT:
+            return one
+        scope = scope.parent.enclosing_function() if scope.parent is not None else None
+    return None
