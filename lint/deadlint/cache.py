@@ -17,14 +17,15 @@ from zlib import crc32
 from deadlint.cache_directory import SUFFIX, Temporary, prepare, read_regular, sweep
 from deadlint.environment import Environment, still_holds
 from deadlint.model import Level
-from deadlint.outcome import DIGEST_BYTES
+from deadlint.outcome import DIGEST_BYTES, Exits
 from deadlint.settings import Settings
 from deadlint.surroundings import merged, numbers_of, settled, settled_pack, table
 
-_MAGIC = b"deadlint cache 1\n"
+_MAGIC = b"deadlint cache 2\n"
 _STATUS = struct.Struct("<qqQQ")
 _LENGTH = struct.Struct("<I")
 NO_DIGEST = bytes(DIGEST_BYTES)
+UNKNOWN = b"?"  # in place of findings that nobody asked for yet
 
 # A change within one tick of the file system's clock shows in no time. FAT has the longest tick: two seconds.
 _TICK_NS = 2_000_000_000
@@ -36,8 +37,10 @@ class Entry(NamedTuple):
 
     status: bytes
     digest: bytes  # `NO_DIGEST` where it was not hashed
-    findings: bytes  # as `codec` writes them; empty for none
+    findings: bytes  # as `codec` writes them; empty for none, or `UNKNOWN`
     depends: tuple[bytes, ...] = ()  # what the findings rest on, as `surroundings` packs it
+    entered: bytes = b""  # under what the callers in other files had around their calls, as `Join.entered` gives it
+    exits: bytes = b""  # what it has around its own calls of other files, as `packed_exits` writes it
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +54,12 @@ class Section:
     findings: tuple[bytes, ...]  # empty where no file has any
     places: tuple[bytes, ...]  # what the findings of any of them rest on
     depends: tuple[bytes, ...]  # for each file its places, as numbers; empty where there are none
+    entered: tuple[bytes, ...] = ()  # empty where no file has any
+    exits: tuple[bytes, ...] = ()  # empty where no file has any
 
     @classmethod
     def of(cls, settings: str, entries: Mapping[str, Entry]) -> Section:
         """The section that holds `entries`, by name."""
-        any_finding = any(entry.findings for entry in entries.values())
         packs = [one for entry in entries.values() for one in entry.depends]
         numbers = merged(packs)
         return cls(
@@ -63,10 +67,17 @@ class Section:
             "\0".join(entries),
             b"".join(entry.status for entry in entries.values()),
             b"".join(entry.digest for entry in entries.values()),
-            tuple(entry.findings for entry in entries.values()) if any_finding else (),
+            _unless_empty(entry.findings for entry in entries.values()),
             table(packs, numbers),
             tuple(_numbers(numbers_of(entry.depends, numbers)) for entry in entries.values()) if packs else (),
+            _unless_empty(entry.entered for entry in entries.values()),
+            _unless_empty(entry.exits for entry in entries.values()),
         )
+
+    @property
+    def plain(self) -> bool:
+        """Whether none of the files has a finding, or anything to do with calls from file to file."""
+        return not (self.findings or self.entered or self.exits)
 
     def is_of(self, names: Sequence[str], statuses: Sequence[bytes]) -> bool:
         """Whether these are exactly the files that are known, and none of them has changed."""
@@ -77,12 +88,12 @@ class Section:
         names = self.names.split("\0")
         statuses = _slices(self.statuses, _STATUS.size, len(names))
         digests = _slices(self.digests, DIGEST_BYTES, len(names))
-        findings = self.findings or (b"",) * len(names)
+        none = (b"",) * len(names)
         depends = [
-            tuple(self.places[number] for (number,) in _LENGTH.iter_unpack(numbers))
-            for numbers in self.depends or (b"",) * len(names)
+            tuple(self.places[number] for (number,) in _LENGTH.iter_unpack(numbers)) for numbers in self.depends or none
         ]
-        return dict(zip(names, map(Entry, statuses, digests, findings, depends), strict=True))
+        columns = (statuses, digests, self.findings or none, depends, self.entered or none, self.exits or none)
+        return {name: Entry(*row) for name, *row in zip(names, *columns, strict=True)}
 
 
 @dataclass(slots=True)
@@ -135,7 +146,7 @@ class Cache:
         reader.piece()  # the directory
         settings = self._settings[reader.number()]
         names, statuses, digests = reader.text(), reader.piece(), reader.piece()
-        return Section(settings, names, statuses, digests, reader.pieces(), reader.pieces(), reader.pieces())
+        return Section(settings, names, statuses, digests, *(reader.pieces() for _ in range(5)))
 
     def save(self, environment: Environment, sections: Mapping[str, Section]) -> None:
         """Write what is known now: `sections`, and of other directories what was known before.
@@ -186,9 +197,26 @@ def _encode(folder: str, settings: int, section: Section, racy_ns: int) -> bytes
         _piece(b"".join(settled(status, racy_ns) for status in statuses)),
         _piece(section.digests),
     ]
-    for pieces in (section.findings, [settled_pack(one, racy_ns) for one in section.places], section.depends):
+    places = [settled_pack(one, racy_ns) for one in section.places]
+    for pieces in (section.findings, places, section.depends, section.entered, section.exits):
         parts += [_LENGTH.pack(len(pieces)), *map(_piece, pieces)]
     return b"".join(parts)
+
+
+def packed_exits(exits: Exits) -> bytes:
+    """The exits of a file as the cache holds them: neither paths nor JSON texts hold a NUL."""
+    return b"\0".join(part for path, said in exits for part in (os.fsencode(path), said))
+
+
+def exits_of(packed: bytes) -> Exits:
+    """What `packed_exits` was given. Raises `ValueError` where that is none."""
+    parts = packed.split(b"\0") if packed else []
+    return tuple((os.fsdecode(path), said) for path, said in zip(parts[::2], parts[1::2], strict=True))
+
+
+def _unless_empty(column: Iterable[bytes]) -> tuple[bytes, ...]:
+    found = tuple(column)
+    return found if any(found) else ()
 
 
 def _numbers(numbers: Iterable[int]) -> bytes:

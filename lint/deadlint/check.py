@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from deadlint.interest import interest_of
 from deadlint.model import Finding, Level, Span
+from deadlint.outcome import Exits
 from deadlint.rule import Rule
 from deadlint.settings import Settings
 from deadlint.site import Report
@@ -25,6 +26,14 @@ class CannotCheck(Exception):
     """The file is beyond what the tool can handle; the text says why, in one line."""
 
 
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a file holds: its findings, and what it has around its calls of functions of other files."""
+
+    findings: list[Finding]
+    exits: Exits = ()
+
+
 def check_source(
     source: SourceFile,
     settings: Settings,
@@ -32,32 +41,52 @@ def check_source(
     *,
     with_fixes: bool = True,
     project: Project | None = None,
+    entered: bytes = b"",
 ) -> list[Finding]:
     """The findings of one file in the order of the source, suppressed or not, of either level.
 
-    With a `project`, names are followed into the modules that the file imports from it.
+    With a `project`, names are followed into the modules that the file imports from it. `entered` is what the callers
+    of its functions in other files have around their calls (`Join.entered`).
     Raises `CannotCheck` where the file is nested too deeply for the parser.
     """
+    return examine(source, settings, rules, with_fixes=with_fixes, project=project, entered=entered).findings
+
+
+def examine(
+    source: SourceFile,
+    settings: Settings,
+    rules: Sequence[Rule],
+    *,
+    with_fixes: bool = True,
+    project: Project | None = None,
+    entered: bytes = b"",
+    with_exits: bool = False,
+) -> Checked:
+    """The same with the exits of the file where `with_exits` asks for them. Raises as `check_source` does."""
+    from deadlint.exits import decode, encode  # noqa: PLC0415 - see below
     from deadlint.index.module import Module  # noqa: PLC0415 - a warm run does not need it
 
     try:
-        module = Module(source, settings, project)
+        module = Module(source, settings, project, decode(entered))
     except SyntaxError as error:
-        return [_syntax_error(source, error)]
+        return Checked([_syntax_error(source, error)])
     except (RecursionError, MemoryError) as error:
         raise CannotCheck("nested too deeply for Python's parser") from error
     except ValueError as error:
         raise CannotCheck(str(error)) from error
     try:
         findings = list(_findings(module, rules, with_fixes=with_fixes))
+        exits = encode(module.graph.exits()) if with_exits else ()
     except RecursionError as error:
         raise CannotCheck("expressions are nested too deeply to be followed") from error
     finally:
         module.release()
-    return sorted(_most_telling(findings), key=lambda f: f.sort_key)
+    return Checked(sorted(_most_telling(findings), key=lambda f: f.sort_key), exits)
 
 
 def _findings(module: Module, rules: Sequence[Rule], *, with_fixes: bool) -> Iterator[Finding]:
+    if not rules:
+        return
     interest = interest_of(tuple(rules))
     for site in module.sites_of(interest.names(module.source.text)):
         for rule, name in interest.rules_for(site):

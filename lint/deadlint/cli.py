@@ -94,6 +94,7 @@ def cli() -> None:
 @click.option("--isolated", is_flag=True, help="No configuration at all.")
 @click.option("--no-cache", is_flag=True, help="Neither read nor write what is known of unchanged files.")
 @click.option("--cache-dir", type=click.Path(), metavar="DIR", help="Where that is kept [.deadlint_cache].")
+@click.option("--with-dependents", is_flag=True, help="Also what other files have that points into those of PATHS.")
 @click.option("--force-exclude", is_flag=True, help="Leave out excluded files though they are named.")
 @click.option("--statistics", is_flag=True, help="Counts for each rule.")
 @click.option("--show-files", is_flag=True, help="List the files that would be checked, and stop.")
@@ -204,6 +205,7 @@ def _request(paths: tuple[str, ...], options: dict[str, Any]) -> Request:
         cache_directory=options["cache_dir"],
         processes=options["jobs"],
         debug=options["debug"],
+        with_dependents=options["with_dependents"],
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,6 +19,7 @@ from deadlint.model import (
     Span,
     Suppression,
 )
+from deadlint.place import shown
 
 
 class BadRecord(Exception):
@@ -25,7 +27,7 @@ class BadRecord(Exception):
 
 
 def encode(findings: Iterable[Finding]) -> bytes:
-    """The findings of one file. Their path is left out: it depends on where one stands."""
+    """The findings of one file. Its path is left out and others are absolute: what is shown depends on the reader."""
     return json.dumps([_plain(finding) for finding in findings], separators=(",", ":")).encode()
 
 
@@ -45,10 +47,14 @@ def _plain(finding: Finding) -> list[Any]:
         finding.message,
         finding.remedy,
         finding.level.value,
-        [[None if one.path == finding.path else one.path, _span(one.span), one.message] for one in finding.related],
+        [[_elsewhere(one.path, finding.path), _span(one.span), one.message] for one in finding.related],
         finding.fix and _plain_fix(finding.fix),
         finding.suppressed and [finding.suppressed.line, finding.suppressed.text, finding.suppressed.reason],
     ]
+
+
+def _elsewhere(path: str, own: str) -> str | None:
+    return None if path == own else os.path.abspath(path)
 
 
 def _plain_fix(fix: Fix) -> list[Any]:
@@ -76,7 +82,8 @@ def _finding(record: Any, path: str) -> Finding:
         remedy=_text(remedy),
         level=Level(level),
         related=tuple(
-            Related(path if where is None else _text(where), _read_span(at), _text(said)) for where, at, said in related
+            Related(path if where is None else shown(_text(where)), _read_span(at), _text(said))
+            for where, at, said in related
         ),
         fix=None if fix is None else _fix(fix),
         suppressed=None if suppressed is None else _suppression(suppressed),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 
 from deadlint.model import FileProblem, Finding
@@ -48,18 +48,25 @@ class Collected:
     warnings: list[FileProblem] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     fixed: list[Finding] = field(default_factory=list)
-    changes: list[Change] = field(default_factory=list)
+    changes: dict[str, Change] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)  # of what is not on disk as it was judged
 
-    def add(self, target: Target, outcome: Outcome, findings: Iterable[Finding]) -> None:
-        """Add what came of one file, as far as its reader is to see it."""
+    def find(self, target: Target, findings: Iterable[Finding]) -> None:
+        """Add what was found in one file, as far as its reader is to see it."""
+        self.findings += [one for one in findings if is_shown(one, target.settings.level)]
+
+    def add(self, target: Target, outcome: Outcome) -> None:
+        """Add what else came of judging one file."""
         if outcome.problem is not None:
             self.problems.append(FileProblem(target.shown, outcome.problem))
-        self.findings += [one for one in findings if is_shown(one, target.settings.level)]
+
+    def change(self, target: Target, outcome: Outcome) -> None:
+        """Add what was fixed in one file, after what was fixed in it before."""
+        assert outcome.change is not None
         self.fixed += outcome.fixed
-        if outcome.change is not None:
-            self.changes.append(outcome.change)
-            self.sources[target.shown] = outcome.change.after
+        before = self.changes.get(target.shown, outcome.change).before
+        self.changes[target.shown] = replace(outcome.change, before=before)
+        self.sources[target.shown] = outcome.change.after
 
     def give_source(self, target: Target, data: bytes) -> None:
         """Remember the text of what is in no file."""
@@ -75,7 +82,7 @@ class Collected:
             cached=cached,
             source=_Source(self.sources),
             fixed=tuple(sorted(self.fixed, key=lambda one: one.sort_key)),
-            changes=tuple(sorted(self.changes, key=lambda one: one.path)),
+            changes=tuple(change for _, change in sorted(self.changes.items())),
             written=written and bool(self.changes),
             steps=steps.all(),
             seconds=perf_counter() - steps.started,

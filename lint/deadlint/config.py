@@ -51,6 +51,7 @@ class Configurations:
     fallback: str = field(default_factory=os.getcwd)
     _places: dict[str, _Place] = field(default_factory=dict)
     _ready: dict[_Place, Settings] = field(default_factory=dict)
+    _projects: dict[str, str | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         chosen = self.overrides
@@ -74,6 +75,20 @@ class Configurations:
         if not has_marker:
             self._places[directory] = self._place(parent)
         return self.settings(directory)
+
+    def project(self, directory: str) -> str | None:
+        """The directory that holds whoever may call the files in `directory`: their repository, else the outermost
+        one that configures deadlint; None where there is neither.
+        """
+        if directory not in self._projects:
+            above = os.path.dirname(directory)
+            outer = self.project(above) if above != directory else None
+            if os.path.lexists(os.path.join(directory, ".git")) or (
+                outer is None and any(_concerns(os.path.join(directory, name), _NOTHING) for name in FILE_NAMES)
+            ):
+                outer = directory
+            self._projects[directory] = outer
+        return self._projects[directory]
 
     def _place(self, directory: str) -> _Place:
         place = self._places.get(directory)
@@ -132,14 +147,16 @@ class _Place:
     declared: bool = False
 
 
+_NOTHING = _Place(Settings())
+
+
 def project_root(directory: str) -> str:
     """The nearest directory upward that is a repository or configures deadlint, else `directory` itself."""
     here = directory
     while True:
         if os.path.lexists(os.path.join(here, ".git")):
             return here
-        nothing = _Place(Settings())
-        if any(_concerns(os.path.join(here, name), nothing) for name in FILE_NAMES):
+        if any(_concerns(os.path.join(here, name), _NOTHING) for name in FILE_NAMES):
             return here
         above = os.path.dirname(here)
         if above == here:

@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from deadlint.config import FILE_NAMES, Configurations
 from deadlint.ignored import Exclusions, GitIgnores, IgnoreRules
@@ -34,6 +34,7 @@ class Discovery:
     folders: tuple[Folder, ...]
     problems: tuple[FileProblem, ...] = ()
     warnings: tuple[FileProblem, ...] = ()
+    tops: tuple[str, ...] = ()  # the directories that were named, absolute
 
 
 def discover(paths: Sequence[str], configurations: Configurations, *, force_exclude: bool = False) -> Discovery:
@@ -50,7 +51,30 @@ def discover(paths: Sequence[str], configurations: Configurations, *, force_excl
         Folder(directory, walk.shown(directory), settings, tuple(sorted(names)), directory in walk.whole)
         for directory, (settings, names) in sorted(walk.found.items())
     )
-    return Discovery(tuple(folder for folder in folders if folder.names), tuple(walk.problems), tuple(walk.warnings))
+    return Discovery(
+        tuple(folder for folder in folders if folder.names),
+        tuple(walk.problems),
+        tuple(walk.warnings),
+        tuple(walk.tops),
+    )
+
+
+def around(found: Discovery, configurations: Configurations) -> tuple[Folder, ...]:
+    """The other files of the projects that files belong to: whoever calls them may stand there.
+
+    Files in no project, without a repository or a configuration above them, have none.
+    """
+    roots = {root for folder in found.folders if (root := configurations.project(folder.path)) is not None}
+    missing = sorted(root for root in roots if not any(_is_below(root, top) for top in found.tops))
+    if not missing:
+        return ()
+    taken = {folder.path: folder.names for folder in found.folders}
+    others = []
+    for folder in discover(missing, configurations).folders:
+        names = tuple(name for name in folder.names if name not in taken.get(folder.path, ()))
+        if names:
+            others.append(replace(folder, names=names, whole=folder.path not in taken))
+    return tuple(others)
 
 
 def is_excluded(path: str, configurations: Configurations) -> bool:
@@ -88,6 +112,7 @@ class _Walk:
     links: set[str] = field(default_factory=set)  # files found under another name than their own
     whole: set[str] = field(default_factory=set)  # directories whose files were all looked at
     walked: dict[str, bool] = field(default_factory=dict)  # real directories, and whether files were below
+    tops: list[str] = field(default_factory=list)
     problems: list[FileProblem] = field(default_factory=list)
     warnings: list[FileProblem] = field(default_factory=list)
 
@@ -110,6 +135,7 @@ class _Walk:
         if self.force_exclude and self.excluded(absolute, is_directory=is_directory):
             return
         if is_directory:
+            self.tops.append(absolute)
             self._descend(absolute)
         elif stat.S_ISREG(mode):
             self._name(absolute)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT_WORDS = ("timeout", "deadline", "time_limit", "max_time", "budget")
 _FARTHEST = 12  # calls between a limit and what it bounds; real paths are under 6
-_MOST = 8  # limits of other files that are kept for one function, the shortest
+_MOST = 4  # limits of other files that are kept for one function, the shortest: rules compare with the tightest
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,7 @@ class Graph:
     entries: Entries = field(default_factory=dict)
     _entered: dict[Scope, tuple[Around, ...]] = field(default_factory=dict)
     _busy: set[Scope] = field(default_factory=set)
+    _budgets: dict[Scope, tuple[Step, ...] | None] = field(default_factory=dict)
 
     def around(self, node: ast.AST, scope: Scope) -> tuple[Around, ...]:
         """Every limit around `node`, the nearest first."""
@@ -140,24 +141,33 @@ class Graph:
         """What this file has around its calls of functions of other files: their path, qualified name, and that."""
         for call in self.module.calls:
             scope = self.module.walker.scope_of[call]
+            outer, budget = self.around(call, scope), self._budget_above(call, scope)
+            if not outer and budget is None:
+                continue  # most calls; to find out what they run costs more than to ask what is around them
             for function in self.module.run_by(call, scope):
-                other = function.scope.module
-                if other is self.module.scope or other.path is None:
-                    continue
-                entry = self._around_exit(call, scope, function.scope)
-                if entry is not None:
-                    yield other.path, function.scope.qualified_name, entry
+                called = function.scope
+                if called.module is not self.module.scope and called.module.path is not None:
+                    entry = self._handed(self._step(call, called), outer, budget)
+                    if entry.limits or entry.budget is not None:
+                        yield called.module.path, called.qualified_name, entry
 
-    def _around_exit(self, call: ast.Call, scope: Scope, called: Scope) -> Entry | None:
-        step = self._step(call, called)
-        outer = tuple(
-            replace(a, path=(*a.path, step)) for a in self.around(call, scope) if len(a.path) < _FARTHEST
-        )
-        budget: tuple[Step, ...] | None = None
+    def _budget_above(self, call: ast.Call, scope: Scope) -> tuple[Step, ...] | None:
+        """The calls from a function that has a budget down to the one that `call` stands in; None where none has."""
         function = scope.enclosing_function()
+        if function is None:
+            return None
         if self.module.budgets.in_scope(call, scope):
-            budget = (step,)
-        elif function is not None:
-            path = self.caller_with_budget(function)
-            budget = (*path, step) if path is not None and len(path) < _FARTHEST else None
-        return Entry(outer, budget) if outer or budget else None
+            return ()
+        if function not in self._budgets:
+            self._budgets[function] = self.caller_with_budget(function)
+        return self._budgets[function]
+
+    @staticmethod
+    def _handed(step: Step, outer: tuple[Around, ...], budget: tuple[Step, ...] | None) -> Entry:
+        """What is around a call, as what it calls has it; not what came round a circle to the same call."""
+        limits = tuple(
+            replace(a, path=(*a.path, step)) for a in outer if len(a.path) < _FARTHEST and step not in a.path
+        )
+        if budget is not None and (len(budget) >= _FARTHEST or step in budget):
+            budget = None
+        return Entry(limits, None if budget is None else (*budget, step)).joined(Entry())

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
+from deadlint.index.limits import Origins
 from deadlint.model import Finding, Level
 from deadlint.outcome import Order, Outcome, Target, is_shown, status_of
 from deadlint.patterns import Patterns
@@ -22,6 +23,7 @@ from deadlint.suppress import suppress
 from deadlint.write import CannotWrite, Snapshot, replace_file
 
 if TYPE_CHECKING:
+    from deadlint.check import Checked
     from deadlint.project import Project
 
 _Result = TypeVar("_Result")
@@ -61,32 +63,36 @@ class Judge:
         status = status_of(before.status)
         if b"\0" in data:
             return Outcome(problem="holds NUL bytes, so it is no Python source; exclude it")
-        if not self._timed("screen", lambda: plan.screen.wants(data)) and not target.named:
+        task = self._timed("screen", lambda: plan.task(target, data))
+        if not task.rules and not task.follows:
             return Outcome(status=status)
         digest = self._timed("hash", lambda: digest_of(data)) if self.order.with_digest else None
         if digest is not None and digest == target.digest and not self.order.fix:
             return Outcome(known=True, status=status, digest=digest)
-        return self._check(target, before, plan, Outcome(status=status, digest=digest))
+        return self._check(target, before, plan, task, Outcome(status=status, digest=digest))
 
-    def _check(self, target: Target, before: Snapshot, plan: _Plan, outcome: Outcome) -> Outcome:
+    def _check(self, target: Target, before: Snapshot, plan: _Plan, task: _Task, outcome: Outcome) -> Outcome:
         from deadlint.check import CannotCheck  # noqa: PLC0415 - few files come this far
 
         try:
             source = self._timed("decode", lambda: SourceFile.decode(target.shown, before.data))
-            findings = self._findings(source, target, plan)
+            checked = self._checked(source, target, plan, task)
+            outcome = replace(outcome, findings=tuple(checked.findings), exits=checked.exits)
             if self.order.fix:
-                return self._fix(source, target, before, plan, replace(outcome, findings=findings))
+                return self._fix(source, target, before, plan, task, outcome)
         except (UnreadableSource, CannotCheck) as error:
             return Outcome(problem=str(error))
-        return replace(outcome, findings=findings, depends=plan.project.depends_on(target.path))
+        return replace(outcome, depends=plan.project.depends_on(target.path))
 
-    def _fix(self, source: SourceFile, target: Target, before: Snapshot, plan: _Plan, outcome: Outcome) -> Outcome:
+    def _fix(
+        self, source: SourceFile, target: Target, before: Snapshot, plan: _Plan, task: _Task, outcome: Outcome
+    ) -> Outcome:
         """`outcome` after the fixes that are asked for; as it is where there are none."""
         from deadlint.fix import FixError, choose, fix_file  # noqa: PLC0415 - only where files are fixed
 
         def visible(source: SourceFile) -> list[Finding]:
             shown = target.settings.level
-            found = self._findings(source, target, plan)
+            found = self._checked(source, target, plan, task).findings
             return [one for one in found if not one.suppressed and is_shown(one, shown)]
 
         outcome = replace(outcome, depends=plan.project.depends_on(target.path))
@@ -101,8 +107,10 @@ class Judge:
                 replace_file(before, after)
         except (FixError, CannotWrite) as error:
             return replace(outcome, problem=str(error))
+        checked = self._checked(result.source, target, plan, task)
         return Outcome(
-            findings=self._findings(result.source, target, plan),
+            findings=tuple(checked.findings),
+            exits=checked.exits,
             status=status_of(os.stat(target.path)) if self.order.write else None,
             digest=digest_of(after) if self.order.write else None,
             fixed=result.applied,
@@ -110,19 +118,30 @@ class Judge:
             depends=plan.project.depends_on(target.path),
         )
 
-    def _findings(self, source: SourceFile, target: Target, plan: _Plan) -> tuple[Finding, ...]:
+    def _checked(self, source: SourceFile, target: Target, plan: _Plan, task: _Task) -> Checked:
         """All findings of one text, marked where suppressed; in a test file all are for strict readers."""
-        from deadlint.check import check_source  # noqa: PLC0415 - few files come this far
+        from deadlint.check import Checked, examine  # noqa: PLC0415 - few files come this far
 
-        active = plan.active(target.path)
-        names = [(rule.code, rule.name) for rule in active]
-        found = self._timed("check", lambda: check_source(source, target.settings, active, project=plan.project))
+        def check() -> Checked:
+            return examine(
+                source,
+                target.settings,
+                task.rules,
+                project=plan.project,
+                entered=target.entered,
+                with_exits=task.follows,
+            )
+
+        checked = self._timed("check", check)
+        if not task.rules:
+            return Checked([], checked.exits)
+        names = [(rule.code, rule.name) for rule in task.rules]
         codes = {code for code, _ in names}
-        found = [one for one in found if one.code in codes]
+        found = [one for one in checked.findings if one.code in codes]
         found = self._timed("suppress", lambda: suppress(source, found, plan.known, names))
         if plan.tests.covers(target.path):
             found = [replace(one, level=Level.STRICT) for one in found]
-        return tuple(found)
+        return Checked(found, checked.exits)
 
     def _plan(self, settings: Settings) -> _Plan:
         plan = self._plans.get(id(settings))
@@ -139,6 +158,14 @@ class Judge:
             self.files[step] = self.files.get(step, 0) + 1
 
 
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What is to be done with one file."""
+
+    rules: tuple[Rule, ...]  # empty where its findings are not asked for, or there are none
+    follows: bool  # whether it may have limits or budgets around what it calls
+
+
 @dataclass(slots=True)
 class _Plan:
     """What settings mean for the files that they hold for."""
@@ -147,6 +174,7 @@ class _Plan:
     rules: tuple[Rule, ...]
     known: tuple[tuple[str, str], ...]
     screen: Screen
+    origins: Screen
     tests: Patterns
     ignores: tuple[tuple[Patterns, tuple[str, ...]], ...]
     _active: dict[tuple[str, ...], tuple[Rule, ...]] = field(default_factory=dict)
@@ -161,6 +189,7 @@ class _Plan:
             chosen,
             tuple((rule.code, rule.name) for rule in rules),
             Screen(chosen),
+            Screen([Origins()]),
             Patterns(settings.root, settings.tests),
             tuple((Patterns(settings.root, [pattern]), codes) for pattern, codes in settings.per_file_ignores),
         )
@@ -173,6 +202,18 @@ class _Plan:
 
             self._project = Project(self.settings)
         return self._project
+
+    def task(self, target: Target, data: bytes) -> _Task:
+        """What is to be done with a file of these bytes.
+
+        Tests have short limits around what they call, so that they end soon: these say nothing of the project.
+        """
+        wanted = not target.indexed and (target.named or bool(target.entered) or self.screen.wants(data))
+        follows = bool(target.entered) or self.origins.wants(data)
+        return _Task(
+            self.active(target.path) if wanted else (),
+            follows and not self.tests.covers(target.path),
+        )
 
     def active(self, path: str) -> tuple[Rule, ...]:
         """The rules for one file: those chosen, but for what its path ignores."""

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 DIGEST_BYTES = 16
 
 Status = tuple[int, int, int, int]  # mtime and ctime in nanoseconds, size, inode
+# By the absolute path of a file that is called: what is around the calls, as `exits.encode` writes it.
+Exits = tuple[tuple[str, bytes], ...]
 
 
 class Target(NamedTuple):
@@ -27,6 +29,8 @@ class Target(NamedTuple):
     settings: Settings
     digest: bytes | None = None  # of the content that is known already, if any
     named: bool = False  # asked for by name, or one of a few: then it is parsed though it holds nothing of interest
+    entered: bytes = b""  # what callers in other files have around their calls, as `Join.entered` gives it
+    indexed: bool = False  # not asked for: only what it has around its calls of others is wanted
 
     @property
     def path(self) -> str:
@@ -56,6 +60,7 @@ class Outcome:
     fixed: tuple[Finding, ...] = ()
     change: Change | None = None
     depends: tuple[Place, ...] = ()  # what the findings rest on beside the file itself
+    exits: Exits = ()  # what it has around its calls of functions of other files
 
 
 def is_shown(finding: Finding, level: Level) -> bool:

@@ -64,3 +64,9 @@ def digest_of(data: bytes) -> bytes:
     from hashlib import blake2b  # noqa: PLC0415 - takes 5 ms to load, and a warm run hashes nothing
 
     return blake2b(data, digest_size=DIGEST_BYTES).digest()
+
+
+def shown(path: str) -> str:
+    """How reports write an absolute path: relative where it is below the working directory."""
+    below = os.getcwd().rstrip("/") + "/"
+    return path.removeprefix(below)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from deadlint.index.evaluation import Effort
 from deadlint.index.known import LIBRARIES
 from deadlint.index.values import Values, union
-from deadlint.place import Kind, Place
+from deadlint.place import Kind, Place, shown
 from deadlint.settings import Settings
 from deadlint.source import SourceFile, UnreadableSource
 
@@ -69,7 +69,7 @@ class Project:
         self._asked.setdefault(os.path.abspath(importer), set()).update(looked_at, package_marks(importer))
         if path is None or not rest or _same(path, importer):
             return ()
-        module = self._module(path, shown=path if os.path.isabs(importer) else os.path.relpath(path))
+        module = self._module(path)
         if module is None:
             return ()
         self.effort.busy.add(key)
@@ -78,11 +78,11 @@ class Project:
         finally:
             self.effort.busy.discard(key)
 
-    def _module(self, path: str, shown: str) -> Module | None:
+    def _module(self, path: str) -> Module | None:
         if path in self._modules:
             self._modules.move_to_end(path)
             return self._modules[path]
-        module = self._parsed(path, shown)
+        module = self._parsed(path)
         self._modules[path] = module
         while len(self._modules) > _KEPT:
             self._modules.popitem(last=False)
@@ -91,7 +91,7 @@ class Project:
                 gc.collect()  # a run has the collector switched off: see `deadlint.work`
         return module
 
-    def _parsed(self, path: str, shown: str) -> Module | None:
+    def _parsed(self, path: str) -> Module | None:
         from deadlint.index.module import Module  # noqa: PLC0415 - modules ask their project in turn
 
         try:
@@ -103,7 +103,7 @@ class Project:
         try:
             if len(data) > _LARGEST:
                 return None
-            return Module(SourceFile.decode(shown, data), self._settings, self, asked_only=True)
+            return Module(SourceFile.decode(shown(path), data), self._settings, self, asked_only=True)
         except (UnreadableSource, SyntaxError, ValueError, RecursionError, MemoryError):
             # The file's own check says what is wrong with it.
             return None

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from zlib import crc32
 
 from deadlint.cache import Cache
 from deadlint.cache_directory import NAME as CACHE_NAME
 from deadlint.collect import Collected, Steps
 from deadlint.config import Configurations, Overrides, project_root
-from deadlint.discover import Folder, discover, is_excluded
+from deadlint.discover import Discovery, Folder, around, discover, is_excluded
+from deadlint.fixing import fix
 from deadlint.memory import Memory
-from deadlint.model import Finding, Level, Safety
-from deadlint.outcome import Order, Target, is_shown
+from deadlint.model import Safety
+from deadlint.outcome import Order, Target
 from deadlint.result import RunResult
-
-Progress = Callable[[int, int], None]  # files done, and of how many
+from deadlint.rounds import Progress, Rounds
 
 STANDARD_INPUT = "-"
 # In a run of so few files each is parsed, so that none with a syntax error goes unnoticed; it takes 0.2 s at the most.
@@ -40,6 +38,7 @@ class Request:
     cache_directory: str | None = None
     processes: int | None = None  # None: as many as there are processors
     debug: bool = False
+    with_dependents: bool = False  # whether to show what other files have that points into those of `paths`
 
     @property
     def order(self) -> Order:
@@ -58,43 +57,81 @@ def run(request: Request, progress: Progress = no_progress) -> RunResult:
     with steps.time("discover"):
         configurations = _configurations(request, memory)
         found = discover(request.paths, configurations, force_exclude=request.force_exclude)
+        others = around(found, configurations)
     files = sum(len(folder.names) for folder in found.folders)
     steps.files["discover"] = files
-    collected = Collected([*found.problems], [*found.warnings])
+    rounds = Rounds(memory, request.processes, steps, progress)
     with steps.time("recall", files):
-        targets = _recall(found.folders, request, memory, collected)
+        targets = rounds.recall(found.folders)
+        left = rounds.recall(others, indexed=not request.with_dependents)
     if files <= FEW:
         targets = [target._replace(named=True) for target in targets]
-    if targets:
-        from deadlint.work import installed_rules, judged  # noqa: PLC0415 - a warm run judges nothing
-
-        rules = installed_rules()
-        memory.begin(rules)
-        for target, outcome in judged(targets, request.order, rules, request.processes, steps, progress):
-            collected.add(target, outcome, memory.settle(target, outcome))
+    rounds.settle([*targets, *left], replace(request.order, fix=frozenset(), write=False))
+    collected = Collected([*found.problems], [*found.warnings])
+    asked = {os.path.join(folder.path, name) for folder in found.folders for name in folder.names}
+    if request.fix:
+        fix(rounds, request.order, asked, collected)
+    judged = _collect(rounds, asked, collected)
     if request.write or not request.fix:  # what is only shown is not on disk
         with steps.time("remember", len(targets)):
             memory.save()
-    return collected.result(steps, files=files, cached=files - len(targets), written=request.write)
+    return collected.result(steps, files=files, cached=files - judged, written=request.write)
+
+
+def _collect(rounds: Rounds, asked: set[str], collected: Collected) -> int:
+    """Collect what was found in the files that were `asked` for, and in others what points there.
+
+    Returns how many of these files were judged.
+    """
+    shown = {known.target.shown for path, known in rounds.known.items() if path in asked}
+    for path, known in rounds.known.items():
+        if path in asked:
+            collected.find(known.target, known.findings)
+        elif not known.target.indexed:
+            collected.find(known.target, [one for one in known.findings if any(r.path in shown for r in one.related)])
+    judged = 0
+    for path, (target, outcome) in rounds.outcomes.items():
+        if path in asked:
+            judged += 1
+            collected.add(target, outcome)
+    return judged
 
 
 def run_text(data: bytes, filename: str | None, request: Request) -> RunResult:
-    """Check `data` as if `filename` held it; nothing is read from there, written or remembered."""
+    """Check `data` as if `filename` held it; nothing is read from there, written or remembered of it."""
     from deadlint.work import installed_rules, judged_text  # noqa: PLC0415 - `run` may not need it
 
     steps = Steps()
+    memory = _memory(request) if filename else Memory(None)
     path = os.path.abspath(filename or "stdin.py")
-    configurations = _configurations(request, Memory(None))
+    configurations = _configurations(request, memory)
     if filename and request.force_exclude and is_excluded(path, configurations):
         return RunResult()
     folder, name = os.path.split(path)
     target = Target(folder, filename or STANDARD_INPUT, name, configurations.settings(folder), named=True)
+    if filename:
+        target = _under_callers(target, configurations, memory, request, steps)
     order = replace(request.order, write=False, with_digest=False)
     outcome = judged_text(target, data, order, installed_rules(), steps)
     collected = Collected()
-    collected.add(target, outcome, outcome.findings)
+    collected.find(target, outcome.findings)
+    collected.add(target, outcome)
+    if outcome.change is not None:
+        collected.change(target, outcome)
     collected.give_source(target, data)
     return collected.result(steps, files=1, cached=0, written=request.write)
+
+
+def _under_callers(
+    target: Target, configurations: Configurations, memory: Memory, request: Request, steps: Steps
+) -> Target:
+    """`target` with what the project around it has around its calls of it."""
+    itself = Folder(target.folder, "", target.settings, (target.name,), whole=False)
+    rounds = Rounds(memory, request.processes, steps, no_progress)
+    left = rounds.recall(around(Discovery((itself,)), configurations), indexed=True)
+    rounds.settle(left, replace(request.order, fix=frozenset(), write=False))
+    memory.save()
+    return rounds.under_callers(target)
 
 
 def fixed_bytes(result: RunResult, data: bytes) -> bytes:
@@ -134,22 +171,4 @@ def _memory(request: Request) -> Memory:
 def _configurations(request: Request, memory: Memory) -> Configurations:
     return Configurations(
         memory.known_rules, overrides=request.overrides, file=request.config, isolated=request.isolated
-    )
-
-
-def _recall(folders: Sequence[Folder], request: Request, memory: Memory, collected: Collected) -> list[Target]:
-    """Collect what is known already; the files that are to be judged."""
-    targets: list[Target] = []
-    for folder in folders:
-        level = folder.settings.level
-        findings, left = memory.recall(folder, partial(_nothing_to_fix, request.fix, level))
-        collected.findings += [one for one in findings if is_shown(one, level)]
-        targets += left
-    return targets
-
-
-def _nothing_to_fix(fix: frozenset[Safety], level: Level, findings: Sequence[Finding]) -> bool:
-    """Whether none of the findings of a file is to be fixed: what is remembered of fixes is never applied."""
-    return not any(
-        one.fix and one.fix.safety in fix and not one.suppressed and is_shown(one, level) for one in findings
     )

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
-from deadlint.rule import Rule
+
+class Worded(Protocol):
+    """What a screen is made of: rules, and what else looks for words."""
+
+    @property
+    def words(self) -> tuple[tuple[str, ...], ...]:
+        """A file is worth parsing if it holds every word of one of these groups."""
 
 
 class Screen:
@@ -13,10 +20,10 @@ class Screen:
     All words are searched for in one pass (Aho–Corasick): word by word the search took as long as everything after it.
     """
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
+    def __init__(self, rules: Iterable[Worded]) -> None:
         import ahocorasick_rs  # noqa: PLC0415 - a warm run screens nothing
 
-        self._rules: Sequence[Rule] = tuple(rules)
+        self._rules: Sequence[Worded] = tuple(rules)
         words = sorted({word for rule in self._rules for group in rule.words for word in group})
         number = {word: i for i, word in enumerate(words)}
         self._groups = [[frozenset(number[word] for word in group) for group in rule.words] for rule in self._rules]
@@ -26,7 +33,7 @@ class Screen:
         """Whether some rule could find something in a file of these bytes."""
         return any(self._wanting(data))
 
-    def interested(self, data: bytes) -> tuple[Rule, ...]:
+    def interested(self, data: bytes) -> tuple[Worded, ...]:
         """The rules that could find something in a file of these bytes."""
         return tuple(rule for rule, wants in zip(self._rules, self._wanting(data), strict=True) if wants)
 

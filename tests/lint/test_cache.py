@@ -354,14 +354,14 @@ def test_a_file_with_a_right_checksum_and_wrong_content_is_ignored(root: Path) -
 def _sealed(body: bytes) -> bytes:
     from zlib import crc32  # noqa: PLC0415 - as the cache does
 
-    return b"deadlint cache 1\n" + crc32(body).to_bytes(4, "little") + body
+    return b"deadlint cache 2\n" + crc32(body).to_bytes(4, "little") + body
 
 
 def test_a_file_of_another_version_is_ignored_and_replaced(root: Path) -> None:
     plant("a.py")
     check()
     path = cache_file()
-    path.write_bytes(path.read_bytes().replace(b"deadlint cache 1", b"deadlint cache 9"))
+    path.write_bytes(path.read_bytes().replace(b"deadlint cache 2", b"deadlint cache 9"))
     assert judged(check()) == 1
     assert judged(check()) == 0
 

@@ -97,7 +97,7 @@ def test_the_shortest_limits_are_kept() -> None:
     module = Module(SourceFile("m.py", text + "def f():\n    pass\n"), Settings())
     found = next(scope for scope in module.scope.functions if scope.name == "f")
     entry = Entry(module.graph.around_function(found)).joined(Entry())
-    assert [a.limit.seconds for a in entry.limits] == [float(n) for n in range(100, 108)]
+    assert [a.limit.seconds for a in entry.limits] == [float(n) for n in range(100, 104)]
 
 
 def test_within_one_file_the_rules_use_it() -> None:

@@ -121,6 +121,28 @@ def _seconds(values: Values, scale: float) -> float | None:
     return min(found) if found else None
 
 
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """What tells that a file may put limits or budgets around what it calls."""
+
+    words: tuple[tuple[str, ...], ...] = (
+        ("asyncio.timeout",),
+        ("wait_for", "asyncio"),
+        ("from asyncio import", "timeout"),
+        ("async_timeout",),
+        ("fail_after",),
+        ("move_on_after",),
+        ("timeout_seconds", "prefect"),
+        ("time_limit",),
+        ("dagrun_timeout", "airflow"),
+        ("execution_timeout", "airflow"),
+        ("timeout_decorator",),
+        ("func_set_timeout",),
+        ("deadlint_budget",),
+        ("budget",),
+    )
+
+
 _TIMEOUT_OBJECTS = frozenset({"httpx.Timeout", "aiohttp.ClientTimeout", "urllib3.Timeout"})
 
 
