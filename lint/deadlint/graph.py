@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from deadlint.index import limits
 from deadlint.index.limits import Limit
+from deadlint.index.values import Class
 from deadlint.model import Span
 
 if TYPE_CHECKING:
@@ -76,6 +79,8 @@ class Graph:
 
     def around_function(self, function: Scope) -> tuple[Around, ...]:
         """Every limit that holds while `function` runs: on it, and around its callers."""
+        if function not in self._under_something:
+            return ()
         known = self._entered.get(function)
         if known is not None:
             return known
@@ -93,6 +98,55 @@ class Graph:
         if not self._busy:
             self._entered[function] = tuple(found)
         return tuple(found)
+
+    @cached_property
+    def _under_something(self) -> set[Scope]:
+        """The functions that a limit holds on or around, found from the limits down: most functions have none, and to
+        look for the callers of each takes a tenth of a run.
+        """
+        found = {f for f in self._functions() if f.qualified_name in self.entries or self._limited(f)}
+        pending = [*found, *self._called_under_a_limit()]
+        calls: dict[Scope, list[tuple[ast.Call, Scope]]] = defaultdict(list)
+        while pending:
+            function = pending.pop()
+            if not calls:
+                for call in self.module.calls:
+                    scope = self.module.walker.scope_of[call]
+                    inside = scope.enclosing_function()
+                    if inside is not None:
+                        calls[inside].append((call, scope))
+            found.add(function)
+            below = (f for call, scope in calls[function] for f in self._own(call, scope))
+            pending += {f for f in below if f not in found}
+        return found
+
+    def _functions(self) -> Iterator[Scope]:
+        pending = [self.module.scope]
+        while pending:
+            scope = pending.pop()
+            if scope.kind == "function":
+                yield scope
+            pending += (*scope.functions, *scope.classes)
+
+    def _limited(self, function: Scope) -> bool:
+        return any(True for _ in limits.on_function(function, self.module))
+
+    def _called_under_a_limit(self) -> Iterator[Scope]:
+        """The functions of the file that are called inside a `with` or a `wait_for` of a limit."""
+        for call in self.module.calls:
+            scope = self.module.walker.scope_of[call]
+            if any(True for _ in limits.lexical(call, scope, self.module)):
+                yield from self._own(call, scope)
+
+    def _own(self, call: ast.Call, scope: Scope) -> Iterator[Scope]:
+        """The functions of the file that a call runs."""
+        for function in self.module.run_by(call, scope):
+            if function.scope.module is self.module.scope:
+                yield function.scope
+        for value in self.module.resolver.evaluate(call.func, scope):
+            match value:
+                case Class(scope=made) if made.module is self.module.scope:
+                    yield from (f for f in made.functions if f.name == "__init__")
 
     def _entry(self, function: Scope) -> Entry:
         return self.entries.get(function.qualified_name, Entry())

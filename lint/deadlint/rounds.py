@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from deadlint.collect import Steps
 from deadlint.discover import Folder
 from deadlint.join import Join
 from deadlint.memory import Known, Memory, target_of
 from deadlint.outcome import Order, Outcome, Target
+
+if TYPE_CHECKING:
+    from deadlint.work import Workers
 
 Progress = Callable[[int, int], None]  # files done, and of how many
 
@@ -51,20 +55,29 @@ class Rounds:
         # What is known of a content holds only under what it was judged under.
         placed = ((target, self.under_callers(target)) for target in targets)
         pending = [target if target.entered == there.entered else there for target, there in placed]
-        for _ in range(_MOST_ROUNDS):
-            pending = pending or list(self._stale())
-            if not pending:
-                return
-            self.judge(pending, order)
-            pending = []
+        pending = pending or list(self._stale())
+        if not pending:
+            return
+        from deadlint.work import Workers, without_collector  # noqa: PLC0415 - a warm run judges nothing
+
+        workers = Workers(order, self.processes, self.steps)
+        with without_collector():
+            for _ in range(_MOST_ROUNDS):
+                self._judge(workers, pending)
+                pending = list(self._stale())
+                if not pending:
+                    return
 
     def judge(self, targets: Sequence[Target], order: Order) -> None:
-        """Judge `targets` under what is known of their callers."""
-        from deadlint.work import installed_rules, judged  # noqa: PLC0415 - a warm run judges nothing
+        """Judge `targets` once, under what is known of their callers."""
+        from deadlint.work import Workers, without_collector  # noqa: PLC0415 - a warm run judges nothing
 
-        rules = installed_rules()
-        self.memory.begin(rules)
-        for target, outcome in judged(targets, order, rules, self.processes, self.steps, self.progress):
+        with without_collector():
+            self._judge(Workers(order, self.processes, self.steps), targets)
+
+    def _judge(self, workers: Workers, targets: Sequence[Target]) -> None:
+        self.memory.begin(workers.rules)
+        for target, outcome in workers.judged(targets, self.progress):
             self.outcomes[target.path] = (target, outcome)
             self._take(self.memory.settle(target, outcome))
 

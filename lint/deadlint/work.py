@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from deadlint.collect import Steps
@@ -38,44 +38,53 @@ def judged_text(target: Target, data: bytes, order: Order, rules: Sequence[Rule]
     return outcome
 
 
-def judged(
-    targets: Sequence[Target],
-    order: Order,
-    rules: Sequence[Rule],
-    processes: int | None,
-    steps: Steps,
-    progress: Callable[[int, int], None],
-) -> Generator[tuple[Target, Outcome], None, None]:
-    """Each target with its outcome, in any order."""
-    # Syntax trees are many objects and no cycles: with the collector on, it took more than half of the time.
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Syntax trees are many objects and no cycles: with the collector on, it took more than half of the time."""
     gc.freeze()
     gc.disable()
-    workers = processes or _processors()
-    if workers == 1 or len(targets) <= WORTH_A_POOL:
-        results = _alone(targets, order, rules, steps)
-    else:
-        results = _together(targets, order, steps, workers)
     try:
+        yield
+    finally:
+        gc.enable()
+
+
+class Workers:
+    """Judges many files for one order. In one process what was parsed is kept from one lot to the next."""
+
+    def __init__(self, order: Order, processes: int | None, steps: Steps) -> None:
+        """Raises `UserError` where no rules are found. Without `processes` it is one for each processor."""
+        self.rules = installed_rules()
+        self._order = order
+        self._workers = processes or _processors()
+        self._steps = steps
+        self._judge: Judge | None = None
+
+    def judged(
+        self, targets: Sequence[Target], progress: Callable[[int, int], None]
+    ) -> Generator[tuple[Target, Outcome], None, None]:
+        """Each target with its outcome, in any order."""
+        alone = self._workers == 1 or len(targets) <= WORTH_A_POOL
+        results = self._alone(targets) if alone else _together(targets, self._order, self._steps, self._workers)
         with closing(results):
             for done, result in enumerate(results, 1):
                 yield result
                 progress(done, len(targets))
-    finally:
-        gc.enable()
+
+    def _alone(self, targets: Sequence[Target]) -> Generator[tuple[Target, Outcome], None, None]:
+        if self._judge is None:
+            self._judge = Judge(self.rules, self._order)
+        judge = self._judge
+        judge.seconds.clear()
+        judge.files.clear()
+        for target in targets:
+            yield target, judge.judge(target)
+        self._steps.add(judge.seconds, judge.files)
 
 
 def _processors() -> int:
     """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _alone(
-    targets: Sequence[Target], order: Order, rules: Sequence[Rule], steps: Steps
-) -> Generator[tuple[Target, Outcome], None, None]:
-    judge = Judge(rules, order)
-    for target in targets:
-        yield target, judge.judge(target)
-    steps.add(judge.seconds, judge.files)
 
 
 def _together(
