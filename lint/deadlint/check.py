@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from deadlint.interest import interest_of
-from deadlint.model import Finding, Level, Span
+from deadlint.model import Finding, Fix, Level, Span
 from deadlint.outcome import Exits
 from deadlint.rule import Rule
 from deadlint.settings import Settings
@@ -85,6 +85,8 @@ def examine(
 
 
 def _findings(module: Module, rules: Sequence[Rule], *, with_fixes: bool) -> Iterator[Finding]:
+    for what, error in module.source.left_out():
+        yield _syntax_error(module.source, error, what)
     if not rules:
         return
     interest = interest_of(tuple(rules))
@@ -108,8 +110,13 @@ def _finding(rule: Rule, module: Module, report: Report, *, with_fixes: bool) ->
         remedy=report.remedy,
         level=report.level,
         related=report.related,
-        fix=report.fix() if with_fixes and report.fix is not None else None,
+        fix=_fix(module.source, report) if with_fixes else None,
     )
+
+
+def _fix(source: SourceFile, report: Report) -> Fix | None:
+    fix = report.fix() if report.fix is not None else None
+    return fix if fix is None or source.allows(fix) else None
 
 
 def _most_telling(findings: Iterable[Finding]) -> list[Finding]:
@@ -122,7 +129,7 @@ def _most_telling(findings: Iterable[Finding]) -> list[Finding]:
     return list(best.values())
 
 
-def _syntax_error(source: SourceFile, error: SyntaxError) -> Finding:
+def _syntax_error(source: SourceFile, error: SyntaxError, what: str = "this file") -> Finding:
     line = min(max(error.lineno or 1, 1), len(source.line_starts))
     column = max(error.offset or 1, 1)
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -131,6 +138,6 @@ def _syntax_error(source: SourceFile, error: SyntaxError) -> Finding:
         name=SYNTAX_ERROR[1],
         path=source.path,
         span=Span(line, column, line, column + 1),
-        message=f"Python {python} cannot parse this file: {error.msg}",
+        message=f"Python {python} cannot parse {what}: {error.msg}",
         remedy="mend the syntax, run deadlint under a Python that knows it, or exclude the file",
     )

@@ -130,6 +130,7 @@ def _settings(said: Mapping[str, Any], root: str) -> Settings:
         level=Level(said.get("level", default.level)),
         per_file_ignores=tuple((p, tuple(rules)) for p, rules in said.get("per-file-ignores", {}).items()),
         exclude=_extended("exclude", said),
+        notebooks=said.get("notebooks", default.notebooks),
         tests=_extended("tests", said),
         long_running=_extended("long-running", said),
         leaf=_extended("leaf", said),

@@ -42,6 +42,7 @@ CONFIGURATION = Table(
             "`strict` adds what depends on taste or on unknown facts",
         ),
         "exclude": Key(ListOf(_pattern), "files and directories not to check; `!` removes a default"),
+        "notebooks": Key(Flag(), "whether notebooks (*.ipynb) are looked for; true where absent"),
         "per-file-ignores": Key(MapOf(ListOf(_selector)), "rules not to check in the files of a pattern"),
         "tests": Key(ListOf(_pattern), "files that are tests, reported at strict only; `!` removes a default"),
         "long-running": Key(ListOf(_program), "programs that run for long; `!` removes a default"),

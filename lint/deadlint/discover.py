@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from deadlint.config import FILE_NAMES, Configurations
 from deadlint.ignored import Exclusions, GitIgnores, IgnoreRules
 from deadlint.model import FileProblem
-from deadlint.settings import Settings
+from deadlint.settings import NOTEBOOK, Settings
 
-SUFFIXES = (".py", ".pyi")
+SUFFIXES = (".py", ".pyi", NOTEBOOK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,8 @@ class _Walk:
             )
             if parent and (listing.has_ignore_file or listing.is_repository):
                 rules = rules.within(directory, repository=listing.is_repository)
-            names = self._kept(directory, listing.files, settings, rules, directories=False)
+            files = listing.files if settings.notebooks else [n for n in listing.files if not n.endswith(NOTEBOOK)]
+            names = self._kept(directory, files, settings, rules, directories=False)
             self.walked[place] = bool(names)
             if names:
                 self._take(directory, settings, names)

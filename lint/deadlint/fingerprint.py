@@ -45,13 +45,14 @@ def fingerprints(findings: Iterable[Finding], source: Callable[[str], str | None
     for finding in findings:
         if finding.path not in lines:
             lines = {finding.path: _NEWLINE.split(source(finding.path) or "")}  # findings come file by file
-        identity = _identity(finding, lines[finding.path])
-        result.append(f"{VERSION}:{identity}:{seen[identity]}")
-        seen[identity] += 1
+        name = finding.identity or identity(finding, lines[finding.path])
+        result.append(f"{VERSION}:{name}:{seen[name]}")
+        seen[name] += 1
     return result
 
 
-def _identity(finding: Finding, lines: Sequence[str]) -> str:
+def identity(finding: Finding, lines: Sequence[str]) -> str:
+    """What a finding is, whatever its place among the `lines` of its file; equal for two of a kind."""
     scope = enclosing(lines, finding.span.line)
     parts = (finding.code, scope, *tokens(pointed_at(lines, finding.span)))
     return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from deadlint import header
 from deadlint.index.newer import parse
 from deadlint.model import Constant, Edit, Finding, Import, Safety
-from deadlint.source import SourceFile
+from deadlint.source import CannotEncode, SourceFile
 
 _ROUNDS = 20  # each round applies what does not overlap; nested calls need one round a level
 
@@ -43,7 +43,7 @@ def fix_file(
         try:
             parse(fixed.text)
             fixed.encode()
-        except (SyntaxError, UnicodeEncodeError) as error:
+        except (SyntaxError, UnicodeEncodeError, CannotEncode) as error:
             codes = ", ".join(sorted({f.code for f in chosen}))
             raise FixError(f"the fixes of {codes} would break the file ({error}); nothing was changed") from error
         if fixed.text == source.text:

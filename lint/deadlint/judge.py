@@ -17,7 +17,7 @@ from deadlint.place import digest_of
 from deadlint.result import Change
 from deadlint.rule import Rule, matches, selected
 from deadlint.screen import Screen
-from deadlint.settings import Settings
+from deadlint.settings import NOTEBOOK, Settings
 from deadlint.source import SourceFile, UnreadableSource
 from deadlint.suppress import suppress
 from deadlint.write import CannotWrite, Snapshot, replace_file
@@ -63,7 +63,11 @@ class Judge:
         status = status_of(before.status)
         if b"\0" in data:
             return Outcome(problem="holds NUL bytes, so it is no Python source; exclude it")
-        task = self._timed("screen", lambda: plan.task(target, data))
+        try:
+            code = _code(target, data)
+        except UnreadableSource as error:
+            return Outcome(problem=str(error))
+        task = self._timed("screen", lambda: plan.task(target, code))
         if not task.rules and not task.follows:
             return Outcome(status=status)
         digest = self._timed("hash", lambda: digest_of(data)) if self.order.with_digest else None
@@ -114,7 +118,7 @@ class Judge:
             status=status_of(os.stat(target.path)) if self.order.write else None,
             digest=digest_of(after) if self.order.write else None,
             fixed=result.applied,
-            change=Change(target.shown, source.text, result.source.text),
+            change=_change(source, result.source),
             depends=plan.project.depends_on(target.path),
         )
 
@@ -223,6 +227,25 @@ class _Plan:
                 rule for rule in self.rules if not any(matches(rule.code, rule.name, one) for one in ignored)
             )
         return self._active[ignored]
+
+
+def _code(target: Target, data: bytes) -> bytes:
+    """The bytes to screen: of a notebook its code, for words may stand in outputs, and lines are strings there.
+
+    Raises `UnreadableSource` where it is no notebook.
+    """
+    if not target.name.endswith(NOTEBOOK):
+        return data
+    return SourceFile.decode(target.shown, data).text.encode("utf-8", "surrogatepass")
+
+
+def _change(before: SourceFile, after: SourceFile) -> Change:
+    if not before.path.endswith(NOTEBOOK):
+        return Change(before.path, before.text, after.text)
+    from deadlint.notebook.source import Notebook  # noqa: PLC0415 - few files are notebooks
+
+    assert isinstance(before, Notebook)
+    return Change(before.path, before.text, after.text, before)
 
 
 def _unwritten(path: str, data: bytes) -> Snapshot:

@@ -103,6 +103,8 @@ class Finding:
     related: tuple[Related, ...] = ()
     fix: Fix | None = field(default=None, compare=False)
     suppressed: Suppression | None = None
+    # What its fingerprint is made of, where its place is no longer that in the text in which it was found.
+    identity: str | None = field(default=None, compare=False)
 
     @property
     def sort_key(self) -> tuple[str, int, int, str]:

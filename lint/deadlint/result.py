@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 from deadlint.model import FileProblem, Finding
+
+if TYPE_CHECKING:
+    from deadlint.notebook.source import Notebook
 
 
 class ExitStatus(IntEnum):
@@ -19,11 +23,15 @@ class ExitStatus(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A file that fixes change: its text before and after, the newlines as they are in the file."""
+    """A file that fixes change: its text before and after, the newlines as they are in the file.
+
+    Of a notebook these are the texts of its code; `notebook` puts them into the file.
+    """
 
     path: str
     before: str
     after: str
+    notebook: Notebook | None = None
 
 
 @dataclass(frozen=True, slots=True)

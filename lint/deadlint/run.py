@@ -140,7 +140,8 @@ def fixed_bytes(result: RunResult, data: bytes) -> bytes:
         return data
     from deadlint.source import SourceFile  # noqa: PLC0415 - only where something was fixed
 
-    return SourceFile.decode(STANDARD_INPUT, data).encode(result.changes[0].after)
+    change = result.changes[0]
+    return SourceFile.decode(change.path, data).encode(change.after)
 
 
 def show_files(request: Request) -> tuple[list[str], RunResult]:

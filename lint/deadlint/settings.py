@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from deadlint.model import Level
 
+NOTEBOOK = ".ipynb"
 # Programs that run for minutes or hours: a child without a limit is a fault for nearly every reader.
 LONG_RUNNING = (
     "gdal*", "ogr*", "nearblack", "pdal", "osm2pgsql", "osmium", "imposm", "raster2pgsql", "shp2pgsql",
@@ -57,6 +58,7 @@ class Settings:
     ignore: tuple[str, ...] = ()
     level: Level = Level.DEFAULT
     exclude: tuple[str, ...] = EXCLUDE
+    notebooks: bool = True  # whether those are looked for
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     tests: tuple[str, ...] = TESTS
     long_running: tuple[str, ...] = LONG_RUNNING

@@ -8,17 +8,23 @@ import io
 import re
 import tokenize
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from deadlint.model import Span
+from deadlint.model import Fix, Span
+from deadlint.settings import NOTEBOOK
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 
 
 class UnreadableSource(Exception):
     """The bytes are no Python source text; the text of the error says why, in one line."""
+
+
+class CannotEncode(Exception):
+    """A text cannot be put back into its file; the text of the error says why, in one line."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +38,14 @@ class SourceFile:
 
     @classmethod
     def decode(cls, path: str, data: bytes) -> SourceFile:
-        """Decode as Python does: BOM, then PEP 263 declaration, then UTF-8. Raises `UnreadableSource`."""
+        """Decode as Python does: BOM, then PEP 263 declaration, then UTF-8; a notebook by its name.
+
+        Raises `UnreadableSource`.
+        """
+        if path.endswith(NOTEBOOK):
+            from deadlint.notebook.source import Notebook  # noqa: PLC0415 - few files are notebooks
+
+            return Notebook.decode(path, data)
         if b"\0" in data:
             raise UnreadableSource("holds NUL bytes, so it is no Python source")
         try:
@@ -65,6 +78,14 @@ class SourceFile:
     def with_text(self, text: str) -> SourceFile:
         """The same file with another text."""
         return SourceFile(self.path, text, self.encoding, self.bom)
+
+    def left_out(self) -> Iterable[tuple[str, SyntaxError]]:
+        """What stands in `text` as comments because it does not parse, and why; nothing but cells of a notebook."""
+        return ()
+
+    def allows(self, fix: Fix) -> bool:
+        """Whether the edits of a fix keep apart what is apart in the file; only in a notebook is anything."""
+        return True
 
     @cached_property
     def newline(self) -> str:

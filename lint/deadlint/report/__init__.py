@@ -49,4 +49,20 @@ def printer(format_name: str) -> Printer:
     module = _MODULES.get(format_name)
     if module is None:
         raise UserError(f"no output format {format_name!r}; one of {', '.join(FORMATS)}")
-    return cast(Printer, import_module(f"deadlint.report.{module}").print_report)
+    print_report = cast(Printer, import_module(f"deadlint.report.{module}").print_report)
+
+    def place_and_print(result: RunResult, out: TextIO, options: Options = PLAIN) -> None:
+        print_report(_placed(result, format_name), out, options)
+
+    return place_and_print
+
+
+def _placed(result: RunResult, format_name: str) -> RunResult:
+    """The result with the places in notebooks as the format can say them; JSON and diffs do so themselves."""
+    from deadlint.settings import NOTEBOOK  # noqa: PLC0415 - `deadlint --version` needs none
+
+    if format_name in ("json", "diff") or not any(one.path.endswith(NOTEBOOK) for one in result.findings):
+        return result
+    from deadlint.report.notebooks import by_cell, by_file  # noqa: PLC0415 - only where there are any
+
+    return by_cell(result) if format_name in ("text", "concise") else by_file(result)

@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, TextIO
 
 from deadlint import __version__
 from deadlint.fingerprint import fingerprints
-from deadlint.model import Edit, FileProblem, Finding, Fix, Related, Safety, Span
+from deadlint.model import Edit, FileProblem, Finding, Fix, Related, Safety, Span, Suppression
 from deadlint.report import PLAIN, Options
 from deadlint.report.json_text import json_text
 from deadlint.report.source_text import SourceText, SourceTexts
 from deadlint.report.summary import fixable
 from deadlint.report.whole_fix import whole_fix
+from deadlint.settings import NOTEBOOK
 
 if TYPE_CHECKING:
+    from deadlint.report.notebooks import Cells, CellViews
     from deadlint.result import RunResult
 
 VERSION = 1  # rises when a reader of the last one would misread the document
@@ -35,7 +37,7 @@ def document(result: RunResult, options: Options = PLAIN) -> Json:
         "version": VERSION,
         "tool": {"name": "deadlint", "version": __version__},
         "findings": [values.finding(finding, name) for finding, name in zip(result.findings, names, strict=True)],
-        "fixed": [_heading(finding) for finding in result.fixed],
+        "fixed": [values.heading(finding) for finding in result.fixed],
         "changes": [{"path": change.path, "written": result.written} for change in result.changes],
         "problems": [_problem(problem) for problem in result.problems],
         "warnings": [_problem(warning) for warning in result.warnings],
@@ -48,53 +50,76 @@ class _Findings:
 
     def __init__(self, result: RunResult) -> None:
         self._texts = SourceTexts(result.source)
+        self._cells = cell_views(result)
+
+    def heading(self, finding: Finding) -> Json:
+        """What is said of a finding wherever it is named."""
+        return {"code": finding.code, "name": finding.name, **self._located(finding), "message": finding.message}
+
+    def _located(self, one: Finding | Related) -> Json:
+        """Path and span; in a notebook the cell, and the span in its lines."""
+        cells = self._cells[one.path] if self._cells else None
+        section = cells.section(one.span.line) if cells else None
+        if cells is None or section is None:
+            return {"path": one.path, "span": _span(one.span)}
+        return {"path": one.path, "cell": section.cell, "span": _span(cells.span(section, one.span))}
 
     def finding(self, finding: Finding, fingerprint: str) -> Json:
         """One finding with its fix."""
         hidden = finding.suppressed
         return {
-            **_heading(finding),
+            **self.heading(finding),
             "level": finding.level.value,
             "remedy": finding.remedy,
-            "related": [_related(related) for related in finding.related],
-            "fix": None if finding.fix is None else self._fix(finding.fix, self._texts[finding.path]),
-            "suppressed": None
-            if hidden is None
-            else {"line": hidden.line, "text": hidden.text, "reason": hidden.reason},
+            "related": [{**self._located(one), "message": one.message} for one in finding.related],
+            "fix": None if finding.fix is None else self._fix(finding.fix, finding.path),
+            "suppressed": None if hidden is None else self._suppression(hidden, finding.path),
             "fingerprint": fingerprint,
         }
 
-    def _fix(self, fix: Fix, text: SourceText) -> Json:
+    def _suppression(self, hidden: Suppression, path: str) -> Json:
+        cells = self._cells[path] if self._cells else None
+        section = cells.section(hidden.line) if cells else None
+        line = hidden.line - section.line + 1 if section else hidden.line
+        return {"line": line, "text": hidden.text, "reason": hidden.reason}
+
+    def _fix(self, fix: Fix, path: str) -> Json:
+        text = self._texts[path]
         edits = whole_fix(fix, text) or fix.edits
+        cells = self._cells[path] if self._cells else None
         return {
             "title": fix.title,
             "safety": fix.safety.value,
             "applied_by": APPLIED_BY[fix.safety],
-            "edits": [_edit(edit, text) for edit in edits],
+            "edits": [_edit(edit, text) if cells is None else _cell_edit(edit, cells) for edit in edits],
         }
+
+
+def cell_views(result: RunResult) -> CellViews | None:
+    """The notebooks that findings are in; None where there are none."""
+    if not any(one.path.endswith(NOTEBOOK) for one in (*result.findings, *result.fixed)):
+        return None
+    from deadlint.report.notebooks import CellViews  # noqa: PLC0415 - few results have any
+
+    return CellViews(result.source)
 
 
 def _edit(edit: Edit, text: SourceText) -> Json:
     return {"start": _place(edit.start, text), "end": _place(edit.end, text), "text": edit.text}
 
 
+def _cell_edit(edit: Edit, cells: Cells) -> Json:
+    """An edit of a cell's source; offsets count in it too."""
+    placed = cells.edit(edit)
+    if placed is None:
+        return _edit(edit, cells.text)
+    section, inside = placed
+    return {"cell": section.cell, **_edit(inside, SourceText(cells.original(section)))}
+
+
 def _place(offset: int, text: SourceText) -> Json:
     line, column = text.place(offset)
     return {"offset": offset, "line": line, "column": column}
-
-
-def _heading(finding: Finding) -> Json:
-    return {
-        "code": finding.code,
-        "name": finding.name,
-        "path": finding.path,
-        "span": _span(finding.span),
-        "message": finding.message,
-    }
-
-
-def _related(related: Related) -> Json:
-    return {"path": related.path, "span": _span(related.span), "message": related.message}
 
 
 def _span(span: Span) -> Json:

@@ -30,14 +30,17 @@ def print_report(result: RunResult, out: TextIO, options: Options = PLAIN) -> No
             out.write(encodable(text, out))
         else:  # as it is in the file, or the patch would not apply: its encoding, and newlines untranslated
             out.flush()
-            raw.write(text.encode(_encoding(change.before), "surrogateescape"))
+            raw.write(text.encode(_encoding(change), "surrogateescape"))
     out.flush()
 
 
 def unified(change: Change) -> Iterator[str]:
     """The diff of one file, line by line, each with its newline."""
     name = quoted(change.path)
-    for line in unified_diff(_lines(change.before), _lines(change.after), name, name):
+    before, after = change.before, change.after
+    if change.notebook is not None:
+        before, after = change.notebook.file_text(before), change.notebook.file_text(after)
+    for line in unified_diff(_lines(before), _lines(after), name, name):
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
 
 
@@ -67,9 +70,11 @@ def _quoted_character(character: str) -> str:
             return "".join(f"\\{byte:03o}" for byte in path_bytes(character))
 
 
-def _encoding(text: str) -> str:
-    """The encoding that the text declares for itself in its first lines."""
-    head = io.BytesIO(text[:1000].encode("utf-8", "replace"))
+def _encoding(change: Change) -> str:
+    """The encoding that the text declares for itself in its first lines; of a notebook always UTF-8."""
+    if change.notebook is not None:
+        return "utf-8"
+    head = io.BytesIO(change.before[:1000].encode("utf-8", "replace"))
     try:
         return tokenize.detect_encoding(head.readline)[0]
     except SyntaxError:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from deadlint.model import Safety
+from deadlint.report.cell_path import file_of
 
 if TYPE_CHECKING:
     from deadlint.model import Finding
@@ -44,7 +45,7 @@ def _after_fixing(result: RunResult) -> str:
 
 
 def _files(result: RunResult) -> str:
-    return plural(len({finding.path for finding in result.open_findings}), "file")
+    return plural(len({file_of(finding.path) for finding in result.open_findings}), "file")
 
 
 def _fixes(result: RunResult) -> str:
