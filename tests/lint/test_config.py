@@ -51,6 +51,7 @@ leaf = ["!ffmpeg"]
 read-only = ["mdls"]
 helpers = "pipeline.limits"
 server-statement-timeout = true
+notebooks = false
 
 [per-file-ignores]
 "scripts/*.py" = ["DL2"]
@@ -84,6 +85,7 @@ def test_every_key_reaches_the_settings(tmp_path: Path) -> None:
     assert found.helpers == "pipeline.limits"
     assert found.helpers_are_own
     assert found.server_statement_timeout
+    assert not found.notebooks
     assert found.per_file_ignores == (("scripts/*.py", ("DL2",)),)
     assert found.wrappers.requests == ("pipeline.http.get",)
     assert found.wrappers.sessions == ("pipeline.http.Session",)

@@ -36,9 +36,9 @@ def files(found: Discovery) -> list[str]:
     return [os.path.join(folder.shown, name) for folder in found.folders for name in folder.names]
 
 
-def test_python_files_and_stubs_are_found_sorted_by_directory() -> None:
-    plant("b.py", "a.pyi", "a/z.py", "a/y.txt", "a/b/c.py", "n.ipynb")
-    assert files(look()) == ["a.pyi", "b.py", "a/z.py", "a/b/c.py"]
+def test_python_files_stubs_and_notebooks_are_found_sorted_by_directory() -> None:
+    plant("b.py", "a.pyi", "a/z.py", "a/y.txt", "a/b/c.py", "n.ipynb", "n.ipy")
+    assert files(look()) == ["a.pyi", "b.py", "n.ipynb", "a/z.py", "a/b/c.py"]
 
 
 def test_each_file_is_found_once_however_often_it_is_named() -> None:
