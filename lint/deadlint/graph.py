@@ -77,6 +77,10 @@ class Graph:
         function = scope.enclosing_function()
         return lexical if function is None else lexical + self.around_function(function)
 
+    def _handing(self, call: ast.Call, scope: Scope) -> tuple[Around, ...]:
+        """Every limit around what a call runs: that of an operator, which is handed a function, and those around it."""
+        return (*(Around(limit) for limit in limits.of_operator(call, scope, self.module)), *self.around(call, scope))
+
     def around_function(self, function: Scope) -> tuple[Around, ...]:
         """Every limit that holds while `function` runs: on it, and around its callers."""
         if function not in self._under_something:
@@ -91,7 +95,7 @@ class Graph:
             found = [Around(limit) for limit in limits.on_function(function, self.module)]
             for call, scope in self.module.callers(function):
                 step = self._step(call, function)
-                found += [replace(outer, path=(*outer.path, step)) for outer in self.around(call, scope)]
+                found += [replace(outer, path=(*outer.path, step)) for outer in self._handing(call, scope)]
         finally:
             self._busy.discard(function)
         found += self._entry(function).limits
@@ -132,21 +136,25 @@ class Graph:
         return any(True for _ in limits.on_function(function, self.module))
 
     def _called_under_a_limit(self) -> Iterator[Scope]:
-        """The functions of the file that are called inside a `with` or a `wait_for` of a limit."""
+        """The functions of the file that are called inside a `with` or a `wait_for` of a limit, or by an operator."""
         for call in self.module.calls:
             scope = self.module.walker.scope_of[call]
-            if any(True for _ in limits.lexical(call, scope, self.module)):
+            if any(True for _ in limits.lexical(call, scope, self.module)) or any(
+                True for _ in limits.of_operator(call, scope, self.module)
+            ):
                 yield from self._own(call, scope)
 
     def _own(self, call: ast.Call, scope: Scope) -> Iterator[Scope]:
         """The functions of the file that a call runs."""
-        for function in self.module.run_by(call, scope):
-            if function.scope.module is self.module.scope:
-                yield function.scope
+        return (called for called in self._run_by(call, scope) if called.module is self.module.scope)
+
+    def _run_by(self, call: ast.Call, scope: Scope) -> Iterator[Scope]:
+        """The functions that a call runs, of whatever file; of a class its `__init__`."""
+        yield from (function.scope for function in self.module.run_by(call, scope))
         for value in self.module.resolver.evaluate(call.func, scope):
             match value:
-                case Class(scope=made) if made.module is self.module.scope:
-                    yield from (f for f in made.functions if f.name == "__init__")
+                case Class(scope=made):
+                    yield from (function for function in made.functions if function.name == "__init__")
 
     def _entry(self, function: Scope) -> Entry:
         return self.entries.get(function.qualified_name, Entry())
@@ -195,11 +203,10 @@ class Graph:
         """What this file has around its calls of functions of other files: their path, qualified name, and that."""
         for call in self.module.calls:
             scope = self.module.walker.scope_of[call]
-            outer, budget = self.around(call, scope), self._budget_above(call, scope)
+            outer, budget = self._handing(call, scope), self._budget_above(call, scope)
             if not outer and budget is None:
                 continue  # most calls; to find out what they run costs more than to ask what is around them
-            for function in self.module.run_by(call, scope):
-                called = function.scope
+            for called in self._run_by(call, scope):
                 if called.module is not self.module.scope and called.module.path is not None:
                     entry = self._handed(self._step(call, called), outer, budget)
                     if entry.limits or entry.budget is not None:

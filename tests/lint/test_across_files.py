@@ -205,6 +205,48 @@ def test_re_exports_relative_imports_and_methods_are_followed(root: Path) -> Non
     assert found(check()) == ["tiles/warp.py:9 DL401"]
 
 
+OPERATOR = """\
+from datetime import timedelta
+
+from airflow import DAG
+from airflow.providers.standard.operators.python import PythonOperator
+from tiles.steps import build
+
+with DAG("nightly", dagrun_timeout=timedelta(hours=9)):
+    PythonOperator(task_id="build", python_callable=build, execution_timeout=timedelta(minutes=10))
+"""
+
+
+def test_a_function_that_is_handed_to_an_operator_runs_under_its_limit(root: Path) -> None:
+    plant("tiles/flow.py", OPERATOR)
+    result = check()
+    assert found(result) == INVERTED
+    assert "operator `build`" in result.findings[0].message
+    plant("tiles/flow.py", OPERATOR.replace("minutes=10", "minutes=20"))
+    assert found(check()) == []
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "asyncio.run(main(name))\n\n\nasync def main(name):\n    async with asyncio.timeout(600):\n        await asyncio.to_thread(warp, name)\n",
+        "build.submit(name)\n\n\n@task(timeout_seconds=600)\ndef build(name):\n    partial(warp, name)()\n",
+        "Tile(name)\n\n\nclass Tile:\n    @task(timeout_seconds=600)\n    def __init__(self, name):\n        warp(name)\n",
+    ],
+    ids=["thread", "partial", "constructor"],
+)
+def test_ways_to_call(root: Path, call: str) -> None:
+    head = "import asyncio\nfrom functools import partial\nfrom prefect import task\nfrom tiles.warp import warp\n\n\n"
+    plant("tiles/flow.py", f"{head}def start(name):\n    {call}")
+    assert found(check()) == INVERTED
+
+
+def test_what_a_constructor_of_another_file_runs_counts(root: Path) -> None:
+    plant("tiles/steps.py", "from tiles.warp import warp\n\n\nclass Build:\n    def __init__(self, name):\n        warp(name)\n")
+    plant("tiles/flow.py", FLOW.replace("build", "Build"))
+    assert found(check()) == INVERTED
+
+
 def test_a_fix_is_made_under_what_callers_have(root: Path) -> None:
     fixing = {"fix": frozenset({Safety.UNSAFE, Safety.SAFE}), "write": True, "overrides": Overrides(select=("DL103", "DL401"), level=Level.DEFAULT)}
     plant("tiles/warp.py", WARP.replace(", timeout=900", "").replace("gdalwarp", "tool"))

@@ -258,6 +258,16 @@ def _soft(site: Site) -> tuple[_Form, ...]:
     return (_Form("soft_time_limit", None, "task"),) if site.name in CELERY_TASKS else ()
 
 
+def of_operator(call: ast.Call, scope: Scope, module: Module) -> Iterator[Limit]:
+    """The limits that a call puts on a function which it is handed: those of an Airflow operator and of its DAG."""
+    if not any(keyword.arg == "python_callable" for keyword in call.keywords):
+        return
+    for target in module.targets(call):
+        if is_operator(target.name):
+            site = Site(module, call, scope, (target,), target.name)
+            yield from (limit for limit in (operator_limit(site), dag_limit(site)) if limit is not None)
+
+
 def operator_limit(site: Site) -> Limit | None:
     """The `execution_timeout` of an Airflow operator."""
     name = _task_id(site)
@@ -306,6 +316,7 @@ __all__ = [
     "is_operator",
     "lexical",
     "of_call",
+    "of_operator",
     "on_function",
     "operator_limit",
     "seconds_of",

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cached_property, partial
 
 from deadlint.graph import Entries, Graph
+from deadlint.index import limits
 from deadlint.index.budgets import Budgets
 from deadlint.index.newer import parse
 from deadlint.index.outline import Outline, outline
@@ -212,16 +213,13 @@ class Module:
                     found.append(function)
                 case Partial(function=Function() as function):
                     found.append(function)
-        handed = _HANDED_OVER.keys() & {t.name for t in self.targets(call)}
-        for name in handed:
-            position = _HANDED_OVER[name]
-            if position < len(call.args):
-                for value in self.resolver.evaluate(call.args[position], scope):
-                    match value:
-                        case Function():
-                            found.append(value)
-                        case Partial(function=Function() as function):
-                            found.append(function)
+        for handed in {_handed_over(call, target.name): None for target in self.targets(call)}:
+            for value in self.resolver.evaluate(handed, scope) if handed is not None else ():
+                match value:
+                    case Function():
+                        found.append(value)
+                    case Attached(function=function) | Partial(function=Function() as function):
+                        found.append(function)
         return tuple(found)
 
     def runs_directly(self, call: ast.Call, function: Scope) -> bool:
@@ -263,6 +261,16 @@ class Module:
             if argument is not None:
                 found.append(self.resolver.evaluate(argument, scope))
         return union(*found)
+
+
+def _handed_over(call: ast.Call, name: str) -> ast.expr | None:
+    """The argument of a call that is a function which it runs, if it runs one."""
+    position = _HANDED_OVER.get(name)
+    if position is not None and position < len(call.args):
+        return call.args[position]
+    if limits.is_operator(name):
+        return next((keyword.value for keyword in call.keywords if keyword.arg == "python_callable"), None)
+    return None
 
 
 def _certainly_no_function(value: ast.expr | None, names: frozenset[str]) -> bool:
