@@ -185,7 +185,7 @@ class Cache:
 
 def settings_key(settings: Settings) -> str:
     """The settings as far as they decide what is found: not what is looked at, nor what of it is shown."""
-    return repr(replace(settings, level=Level.DEFAULT, exclude=(), notebooks=True))
+    return repr(replace(settings, level=Level.DEFAULT, exclude=(), notebooks=True, baseline=None))
 
 
 def _encode(folder: str, settings: int, section: Section, racy_ns: int) -> bytes:

@@ -92,6 +92,8 @@ def cli() -> None:
 @click.option("--output-file", type=click.Path(), metavar="FILE", help="Print them there, not on standard output.")
 @click.option("--config", type=click.Path(), metavar="FILE", help="This configuration for all files.")
 @click.option("--isolated", is_flag=True, help="No configuration at all.")
+@click.option("--baseline", type=click.Path(), metavar="FILE", help="Report only findings that are not listed there.")
+@click.option("--no-baseline", is_flag=True, help="Report those of the configured baseline as well.")
 @click.option("--no-cache", is_flag=True, help="Neither read nor write what is known of unchanged files.")
 @click.option("--cache-dir", type=click.Path(), metavar="DIR", help="Where that is kept [.deadlint_cache].")
 @click.option("--with-dependents", is_flag=True, help="Also what other files have that points into those of PATHS.")
@@ -195,6 +197,7 @@ def _request(paths: tuple[str, ...], options: dict[str, Any]) -> Request:
             extend_select=options["extend_select"],
             ignore=options["ignore"],
             level=Level(options["level"]) if options["level"] else None,
+            baseline="" if options["no_baseline"] else options["baseline"] and os.path.abspath(options["baseline"]),
         ),
         config=options["config"],
         isolated=options["isolated"],

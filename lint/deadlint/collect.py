@@ -48,12 +48,16 @@ class Collected:
     warnings: list[FileProblem] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     fixed: list[Finding] = field(default_factory=list)
+    beside: dict[str, list[Finding]] = field(default_factory=dict)  # of either level, for each baseline
     changes: dict[str, Change] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)  # of what is not on disk as it was judged
 
     def find(self, target: Target, findings: Iterable[Finding]) -> None:
-        """Add what was found in one file, as far as its reader is to see it."""
-        self.findings += [one for one in findings if is_shown(one, target.settings.level)]
+        """Add what was found in one file: to the report as far as its reader is to see it, for its baseline all."""
+        found = tuple(findings)
+        self.findings += [one for one in found if is_shown(one, target.settings.level)]
+        if target.settings.baseline is not None:
+            self.beside.setdefault(target.settings.baseline, []).extend(found)
 
     def add(self, target: Target, outcome: Outcome) -> None:
         """Add what else came of judging one file."""

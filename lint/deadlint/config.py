@@ -24,6 +24,7 @@ class Overrides:
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     level: Level | None = None
+    baseline: str | None = None  # an absolute path; empty where none is to be used
 
     def over(self, settings: Settings) -> Settings:
         """`settings` with these in front: `select` sets aside what the file selects and ignores."""
@@ -33,6 +34,7 @@ class Overrides:
             extend_select=(*kept.extend_select, *self.extend_select),
             ignore=(*kept.ignore, *self.ignore),
             level=self.level or kept.level,
+            baseline=kept.baseline if self.baseline is None else self.baseline or None,
         )
 
 

@@ -140,6 +140,7 @@ def _settings(said: Mapping[str, Any], root: str) -> Settings:
         helpers=said.get("helpers", default.helpers),
         helpers_are_own="helpers" in said,
         server_statement_timeout=said.get("server-statement-timeout", False),
+        baseline=os.path.normpath(os.path.join(root, said["baseline"])) if "baseline" in said else None,
         root=root,
     )
 

@@ -20,6 +20,7 @@ _pattern = Text("!?[^\\n!#][^\\n]*", "a pattern like those of .gitignore")
 _program = Text("!?[^\\n!/][^\\n/]*", "the name of a program, without a directory, wildcards allowed")
 _dotted = Text(rf"{_NAME}(?:\.{_NAME})+", "a dotted name such as 'package.module.function'")
 _module = Text(rf"{_NAME}(?:\.{_NAME})*", "a module that can be imported, such as 'pipeline.limits'")
+_file = Text("[^\\n]+", "the path of a file")
 _identifier = Text(_NAME, "a Python identifier")
 
 
@@ -70,6 +71,7 @@ CONFIGURATION = Table(
             "the named constants that fixes use where a number is needed",
         ),
         "helpers": Key(_module, "the module that fixed code imports the helpers from"),
+        "baseline": Key(_file, "the file that lists the findings which are known, from the directory of this file"),
         "server-statement-timeout": Key(Flag(), "the role or the database sets statement_timeout already"),
     }
 )

@@ -41,13 +41,20 @@ def fingerprints(findings: Iterable[Finding], source: Callable[[str], str | None
     """
     seen: Counter[str] = Counter()
     result = []
+    for name in identities(findings, source):
+        result.append(f"{VERSION}:{name}:{seen[name]}")
+        seen[name] += 1
+    return result
+
+
+def identities(findings: Iterable[Finding], source: Callable[[str], str | None]) -> list[str]:
+    """The same without version and count, 24 hexadecimal digits: findings that are alike have the same one."""
+    result = []
     lines: dict[str, list[str]] = {}
     for finding in findings:
         if finding.path not in lines:
             lines = {finding.path: _NEWLINE.split(source(finding.path) or "")}  # findings come file by file
-        name = finding.identity or identity(finding, lines[finding.path])
-        result.append(f"{VERSION}:{name}:{seen[name]}")
-        seen[name] += 1
+        result.append(finding.identity or identity(finding, lines[finding.path]))
     return result
 
 
@@ -95,7 +102,8 @@ def _indentation(line: str) -> int:
 def tokens(text: str) -> list[str]:
     """The tokens of the first logical line of `text`, without what a formatter may change.
 
-    Comments, white space, parentheses, a comma before a closing bracket and the kind of quotes are left out.
+    Comments, white space, parentheses, a comma before a closing bracket, the kind of quotes and the case of
+    numbers are left out.
     """
     result: list[str] = []
     depth = 0
@@ -104,7 +112,8 @@ def tokens(text: str) -> list[str]:
             case "string":
                 result.append(_string(found))
             case "word":
-                result.append(found.group())
+                word = found.group()
+                result.append(word.lower() if word[0].isdigit() else word)
             case "newline" if depth == 0 and result:
                 break
             case "sign":

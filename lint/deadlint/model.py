@@ -80,13 +80,21 @@ class Fix:
     constants: tuple[Constant, ...] = ()
 
 
+class SilencedBy(StrEnum):
+    """What keeps a finding from being reported."""
+
+    COMMENT = "comment"
+    BASELINE = "baseline"
+
+
 @dataclass(frozen=True, slots=True)
 class Suppression:
-    """The comment that silences a finding."""
+    """What silences a finding: the comment on a line of the file, or the baseline named by `text` (line 0)."""
 
     line: int
     text: str
     reason: str = ""
+    by: SilencedBy = SilencedBy.COMMENT
 
 
 @dataclass(frozen=True, slots=True)

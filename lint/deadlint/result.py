@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from deadlint.model import FileProblem, Finding
 
 if TYPE_CHECKING:
+    from deadlint.baseline_file import Entry
     from deadlint.notebook.source import Notebook
 
 
@@ -43,6 +44,17 @@ class Step:
     files: int
 
 
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What was found, beside a baseline."""
+
+    path: str  # of the baseline, absolute
+    kept: tuple[Entry, ...]  # sorted, at the paths where their findings are now
+    stale: tuple[Entry, ...]  # of what is gone
+    new: tuple[Finding, ...]  # at the level asked for
+    moved: int  # entries whose findings are in another file now
+
+
 def no_source(path: str) -> str | None:
     """The source of a run that has none to show."""
     return None
@@ -67,10 +79,11 @@ class RunResult:
     written: bool = False  # whether `changes` are on disk: False under `--diff`
     steps: tuple[Step, ...] = field(default=(), compare=False)
     seconds: float = field(default=0.0, compare=False)
+    baselines: tuple[Comparison, ...] = ()  # those that hold for any of the files
 
     @property
     def open_findings(self) -> tuple[Finding, ...]:
-        """The findings that no comment suppresses."""
+        """The findings that neither a comment nor a baseline silences."""
         return tuple(finding for finding in self.findings if finding.suppressed is None)
 
     @property

@@ -39,6 +39,7 @@ class Request:
     processes: int | None = None  # None: as many as there are processors
     debug: bool = False
     with_dependents: bool = False  # whether to show what other files have that points into those of `paths`
+    merging: bool = False  # whether both sides of a merge conflict in a baseline count
 
     @property
     def order(self) -> Order:
@@ -75,7 +76,8 @@ def run(request: Request, progress: Progress = no_progress) -> RunResult:
     if request.write or not request.fix:  # what is only shown is not on disk
         with steps.time("remember", len(targets)):
             memory.save()
-    return collected.result(steps, files=files, cached=files - judged, written=request.write)
+    result = collected.result(steps, files=files, cached=files - judged, written=request.write)
+    return _beside(result, {folder.settings.baseline for folder in found.folders}, collected, request, steps)
 
 
 def _collect(rounds: Rounds, asked: set[str], collected: Collected) -> int:
@@ -119,7 +121,26 @@ def run_text(data: bytes, filename: str | None, request: Request) -> RunResult:
     if outcome.change is not None:
         collected.change(target, outcome)
     collected.give_source(target, data)
-    return collected.result(steps, files=1, cached=0, written=request.write)
+    result = collected.result(steps, files=1, cached=0, written=request.write)
+    request = replace(request, paths=(path,))
+    return _beside(result, {target.settings.baseline}, collected, request, steps)
+
+
+def _beside(
+    result: RunResult, baselines: set[str | None], collected: Collected, request: Request, steps: Steps
+) -> RunResult:
+    """`result` as it is shown beside the baselines that hold for its files, if there are any."""
+    paths = (baselines | set(collected.beside)) - {None}
+    if not paths:
+        return result
+    from deadlint.baseline import Checked, with_baselines  # noqa: PLC0415 - most runs have none
+
+    chosen = request.overrides
+    everything = not (chosen.select or chosen.extend_select or chosen.ignore)
+    found = {path: collected.beside.get(path, []) for path in paths if path is not None}
+    with steps.time("compare", result.files):
+        compared = with_baselines(result, found, Checked(request.paths, everything), merging=request.merging)
+    return replace(compared, steps=steps.all())
 
 
 def _under_callers(
@@ -163,7 +184,7 @@ def _memory(request: Request) -> Memory:
     if not request.use_cache:
         return Memory(None)
     # One file for each project and choice of rules, so that two choices do not undo each other's work.
-    chosen = replace(request.overrides, level=None)
+    chosen = replace(request.overrides, level=None, baseline=None)
     identity = repr((project_root(os.getcwd()), chosen, request.config, request.isolated))
     name = f"{crc32(identity.encode('utf-8', 'surrogateescape')):08x}"
     return Memory(Cache.open(directory_of_cache(request), name))

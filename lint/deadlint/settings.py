@@ -69,4 +69,5 @@ class Settings:
     helpers: str = "deadlint_budget"
     helpers_are_own: bool = False  # `helpers` is set, or the project depends on deadlint: the import is safe
     server_statement_timeout: bool = False
+    baseline: str | None = None  # the absolute path of the file with the findings that are known
     root: str = "."  # the directory that holds the configuration; patterns are relative to it

@@ -52,6 +52,7 @@ read-only = ["mdls"]
 helpers = "pipeline.limits"
 server-statement-timeout = true
 notebooks = false
+baseline = "known.txt"
 
 [per-file-ignores]
 "scripts/*.py" = ["DL2"]
@@ -86,6 +87,7 @@ def test_every_key_reaches_the_settings(tmp_path: Path) -> None:
     assert found.helpers_are_own
     assert found.server_statement_timeout
     assert not found.notebooks
+    assert found.baseline == str(tmp_path / "known.txt")
     assert found.per_file_ignores == (("scripts/*.py", ("DL2",)),)
     assert found.wrappers.requests == ("pipeline.http.get",)
     assert found.wrappers.sessions == ("pipeline.http.Session",)

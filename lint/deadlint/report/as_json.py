@@ -79,9 +79,9 @@ class _Findings:
 
     def _suppression(self, hidden: Suppression, path: str) -> Json:
         cells = self._cells[path] if self._cells else None
-        section = cells.section(hidden.line) if cells else None
+        section = cells.section(hidden.line) if cells and hidden.line else None
         line = hidden.line - section.line + 1 if section else hidden.line
-        return {"line": line, "text": hidden.text, "reason": hidden.reason}
+        return {"by": hidden.by.value, "line": line, "text": hidden.text, "reason": hidden.reason}
 
     def _fix(self, fix: Fix, path: str) -> Json:
         text = self._texts[path]

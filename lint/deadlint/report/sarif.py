@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from deadlint import __version__
 from deadlint.fingerprint import fingerprints
-from deadlint.model import Edit, FileProblem, Finding, Level, Safety, Span
+from deadlint.model import Edit, FileProblem, Finding, Level, Safety, SilencedBy, Span
 from deadlint.report import PLAIN, Options
 from deadlint.report.checkout_path import checkout_path, path_bytes
 from deadlint.report.json_text import json_text
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 ROOT = "SRCROOT"
+KINDS = {SilencedBy.COMMENT: "inSource", SilencedBy.BASELINE: "external"}
 LEVELS = {Level.DEFAULT: "error", Level.STRICT: "warning"}
 
 Json = dict[str, object]
@@ -73,7 +74,7 @@ def _result(finding: Finding, fingerprint: str, rule: int, texts: SourceTexts) -
         if edits:
             entry["fixes"] = [_fix(finding, edits, text)]
     if finding.suppressed is not None:
-        suppression: Json = {"kind": "inSource"}
+        suppression: Json = {"kind": KINDS[finding.suppressed.by]}
         if finding.suppressed.reason:
             suppression["justification"] = finding.suppressed.reason
         entry["suppressions"] = [suppression]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from deadlint.model import Safety
+from deadlint.model import Safety, SilencedBy
 from deadlint.report.cell_path import file_of
 
 if TYPE_CHECKING:
@@ -55,8 +56,10 @@ def _fixes(result: RunResult) -> str:
 
 
 def _suppressed(result: RunResult) -> str:
-    count = len(result.findings) - len(result.open_findings)
-    return f", {count} suppressed" if count else ""
+    """How many findings were not reported, and why."""
+    counted = Counter(finding.suppressed.by for finding in result.findings if finding.suppressed)
+    said = [(counted[SilencedBy.COMMENT], "suppressed"), (counted[SilencedBy.BASELINE], "in the baseline")]
+    return "".join(f", {count} {how}" for count, how in said if count)
 
 
 def _unchecked(result: RunResult) -> str:

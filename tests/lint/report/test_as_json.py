@@ -78,7 +78,7 @@ def test_a_finding(result: RunResult) -> None:
 
 def test_suppressed_findings_are_there_and_marked(untimed: Finding) -> None:
     value = document(everything(untimed))
-    assert value["findings"][0]["suppressed"] == {"line": 5, "text": "# noqa: DL201", "reason": "it is ours"}
+    assert value["findings"][0]["suppressed"] == {"by": "comment", "line": 5, "text": "# noqa: DL201", "reason": "it is ours"}
     assert value["statistics"]["findings"] == 2
     assert value["statistics"]["suppressed"] == 1
     assert value["statistics"]["rules"] == {"DL201": 2}
