@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from deadlint.index.blocking import DATABASES, LOCKS, SLEEP, THREADS
 from deadlint.index.values import NONE, Const, Result, number
 from deadlint.site import Site
 
@@ -13,7 +14,6 @@ from deadlint_rules._http import REQUESTS, URLLIB3, URLOPEN, VERBS
 from deadlint_rules._limits import seconds
 from deadlint_rules._processes import RUNS, Given, limit_given
 
-SLEEP = "time.sleep"
 _PROCESSES = RUNS | {
     "subprocess.getoutput", "subprocess.getstatusoutput", "os.system", "subprocess.Popen.wait",
     "subprocess.Popen.communicate", "deadlint_budget.run", "deadlint_budget.check_output", "deadlint_budget.wait",
@@ -23,22 +23,7 @@ _HTTP = frozenset(
     {*REQUESTS, *URLOPEN, *URLLIB3, "urllib.request.urlretrieve"}
     | {f"{base}.{verb}" for base in ("httpx", "httpx.Client") for verb in (*VERBS, "request", "stream")}
 )
-DATABASES = frozenset(
-    {
-        "psycopg2.connect", "psycopg2.cursor.execute", "psycopg2.cursor.executemany", "psycopg2.cursor.copy_expert",
-        "psycopg.connect", "psycopg.Connection.execute", "psycopg.Cursor.execute", "psycopg.Cursor.executemany",
-        "sqlalchemy.Connection.execute", "sqlalchemy.orm.Session.execute", "sqlalchemy.orm.Session.scalars",
-        "sqlalchemy.orm.Session.scalar",
-    }
-)  # fmt: skip
-# Waits for other threads: where they take a timeout.
-_THREADS = {
-    "queue.Queue.get": 1, "queue.SimpleQueue.get": 1, "queue.Queue.join": None, "multiprocessing.Queue.get": 1,
-    "threading.Event.wait": 0, "threading.Thread.join": 0, "multiprocessing.Process.join": 0,
-    "concurrent.futures.Future.result": 0, "concurrent.futures.wait": 1,
-}  # fmt: skip
-_LOCKS = frozenset({"fcntl.flock", "fcntl.lockf", "filelock.FileLock.acquire"})
-BLOCKING = frozenset({SLEEP}) | _PROCESSES | _HTTP | DATABASES | frozenset(_THREADS) | frozenset(GDAL) | _LOCKS
+BLOCKING = frozenset({SLEEP}) | _PROCESSES | _HTTP | DATABASES | frozenset(THREADS) | frozenset(GDAL) | LOCKS
 
 # What occurs in every file that can call one of them, the calls' own module left to the resolver.
 WORDS = (
@@ -63,7 +48,7 @@ def blocks(site: Site) -> bool:
                 and site.target.receiver.call is not None
                 and not _known_to_be_done(site)
             )
-    position = _THREADS.get(site.name)
+    position = THREADS.get(site.name)
     return position is None or _timeout(site, position) != 0
 
 
@@ -94,15 +79,15 @@ def bounded(site: Site) -> bool:
     """Whether a blocking call has a limit of its own, also one that is not known."""
     if site.name == SLEEP or site.name.startswith("deadlint_budget."):
         return True
-    if site.name in DATABASES | _LOCKS or site.name in GDAL or site.name == "os.system":
+    if site.name in DATABASES | LOCKS or site.name in GDAL or site.name == "os.system":
         return False
     argument = site.argument("timeout", _position(site))
     return limit_given(site, "timeout", _position(site)) is not Given.NO or argument.values not in ((), (NONE,))
 
 
 def _position(site: Site) -> int | None:
-    if site.name in _THREADS:
-        return _THREADS[site.name]
+    if site.name in THREADS:
+        return THREADS[site.name]
     form = (REQUESTS | URLOPEN).get(site.name)
     return (
         form.position

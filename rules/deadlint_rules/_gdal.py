@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from deadlint.index.blocking import GDAL, GDAL_MODULES, GDAL_UTILITIES
 from deadlint.index.scopes import Scope
 from deadlint.index.values import (
     NONE,
@@ -24,32 +25,8 @@ from deadlint.site import Argument, Site
 
 from deadlint_rules._processes import site_at
 
-# Old code has the module at the top level, and so have the tools that GDAL ships.
-_MODULES = ("osgeo.gdal", "gdal")
-# Functions that take everything as keywords, or an object of the class `…Options`.
-_UTILITIES = (
-    "Warp", "Translate", "BuildVRT", "Rasterize", "VectorTranslate", "DEMProcessing", "Grid", "Nearblack", "Footprint",
-    "MultiDimTranslate",
-)  # fmt: skip
-# Functions with a callback among their parameters, and its position (GDAL 3.6, its Python bindings).
-_FUNCTIONS = {
-    "ReprojectImage": 7, "RasterizeLayer": 7, "Polygonize": 5, "FPolygonize": 5, "FillNodata": 5, "SieveFilter": 6,
-    "ComputeProximity": 3, "ContourGenerate": 9, "ContourGenerateEx": 3,
-}  # fmt: skip
-# Methods of what these return.
-_DATASETS = (
-    "Open", "OpenEx", "Dataset", "Warp", "Translate", "BuildVRT", "GetDriverByName.Create",
-    "GetDriverByName.CreateCopy",
-)  # fmt: skip
-_DRIVERS = ("GetDriverByName", "Driver")
-
-UTILITIES = frozenset(f"{module}.{name}" for module in _MODULES for name in _UTILITIES)
-POSITIONS: dict[str, int | None] = (
-    dict.fromkeys(UTILITIES)
-    | {f"{module}.{name}": place for module in _MODULES for name, place in _FUNCTIONS.items()}
-    | {f"{module}.{name}.BuildOverviews": 2 for module in _MODULES for name in _DATASETS}
-    | {f"{module}.{name}.CreateCopy": 4 for module in _MODULES for name in _DRIVERS}
-)
+UTILITIES = GDAL_UTILITIES
+POSITIONS = GDAL
 
 
 def short(name: str) -> str:
@@ -111,7 +88,7 @@ def stops(argument: Argument, site: Site) -> Stops:
     return Stops.NEVER if all(_goes_on(v, site) for v in values) else Stops.PERHAPS
 
 
-_BARS = frozenset(f"{m}.TermProgress{s}" for m in _MODULES for s in ("", "_nocb"))
+_BARS = frozenset(f"{m}.TermProgress{s}" for m in GDAL_MODULES for s in ("", "_nocb"))
 
 
 def _goes_on(value: Value, site: Site) -> bool:

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from deadlint.index.blocking import SLEEP
 from deadlint.index.scopes import Scope
 from deadlint.index.values import External, Function, Member, Object, Partial, Result, Value
 from deadlint.site import Site, targets_of
 
-from deadlint_rules._blocking import BLOCKING, SLEEP, blocks, bounded, shown
+from deadlint_rules._blocking import BLOCKING, blocks, bounded, shown
 from deadlint_rules._limits import HELPERS
 from deadlint_rules._processes import site_at
 

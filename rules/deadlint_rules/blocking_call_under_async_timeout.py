@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from deadlint.graph import Around
+from deadlint.index.blocking import DATABASES, SLEEP
 from deadlint.index.scopes import Scope
 from deadlint.index.values import External
 from deadlint.model import Edit, Fix, Level, Safety
@@ -15,7 +16,7 @@ from deadlint.rule import Rule
 from deadlint.site import Report, Site
 
 from deadlint_rules._async_limits import around, is_coroutine, scope_statement
-from deadlint_rules._blocking import BLOCKING, DATABASES, SLEEP, WORDS, blocks, length, shown
+from deadlint_rules._blocking import BLOCKING, WORDS, blocks, length, shown
 from deadlint_rules._limits import places, route, seconds
 from deadlint_rules._process_repairs import bounds
 

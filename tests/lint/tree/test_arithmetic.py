@@ -1,0 +1,124 @@
+"""How worst cases come about: what is added up, what the longest of is taken, what is claimed of nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.lint.tree.conftest import Grow
+
+HEAD = "import subprocess, time, asyncio, requests\nfrom deadlint_budget import Budget, run, statement_timeout\n"
+
+
+def body(text: str) -> str:
+    lines = "\n".join(f"    {line}" for line in text.strip().splitlines())
+    return f"{HEAD}\ndef main(flag=False, items=(), n=1):\n{lines}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("time.sleep(1)\ntime.sleep(2)", 3),
+        ("if flag:\n    time.sleep(1)\nelse:\n    time.sleep(2)", 2),
+        ("if flag:\n    time.sleep(1)\n    return\ntime.sleep(5)\ntime.sleep(2)", 7),
+        ("if not flag:\n    time.sleep(9)\n    return\ntime.sleep(5)", 9),
+        ("time.sleep(1) if flag else time.sleep(4)", 4),
+        ("try:\n    time.sleep(1)\nexcept ValueError:\n    time.sleep(2)\nexcept OSError:\n    time.sleep(3)\nfinally:\n    time.sleep(10)", 14),
+        ("match n:\n    case 1:\n        time.sleep(1)\n    case 2:\n        time.sleep(2)", 2),
+        ("for x in range(4):\n    time.sleep(2)", 8),
+        ("for x in range(0, 10, 5):\n    time.sleep(2)", 4),
+        ("for x in ('a', 'b', 'c'):\n    time.sleep(2)", 6),
+        ("[time.sleep(2) for x in (1, 2)]", 4),
+        ("subprocess.run(['a'], timeout=60)", 60),
+        ("subprocess.run(['a'], timeout=None)", None),
+        ("subprocess.run(['a'])", None),
+        ("requests.get('u', timeout=10)", None),
+        ("for x in items:\n    time.sleep(2)", None),
+        ("while flag:\n    time.sleep(2)", None),
+        ("def later():\n    time.sleep(2)\ntime.sleep(1)", 1),
+        ("class Later:\n    time.sleep(2)\ntime.sleep(1)", 1),
+        ("f = lambda: time.sleep(2)\ntime.sleep(1)", 1),
+        ("b = Budget.of(100)\nrun(['a'], budget=b, want=80)\nrun(['b'], budget=b, want=80)", 100),
+        ("b = Budget.of(100)\nrun(['a'], budget=b, want=30)\nrun(['b'], budget=b, want=30)", 60),
+        ("b = Budget.of(100)\nrun(['a'], budget=b)\ntime.sleep(5)", 105),
+        ("b = Budget.of(100)\nsubprocess.run(['a'], timeout=b.slice(30))", 30),
+        ("b = Budget.of(100)\nsubprocess.run(['a'], timeout=min(300, b.remaining()))", 100),
+        ("with Budget.of(50) as b:\n    run(['a'])", 50),
+        ("b = Budget.of(50)\nfor x in b.units(items):\n    run(['a'], budget=b)", 50),
+        ("one = Budget.of(10)\ntwo = Budget.of(20)\nrun(['a'], budget=one)\nrun(['b'], budget=two)", 30),
+    ],
+)
+def test_worst_case_of_a_function(grow: Grow, text: str, seconds: float | None) -> None:
+    worst = grow(body(text)).roots[0]["worst"]
+    assert (worst["seconds"], worst["exact"]) == (seconds, True)
+
+
+def test_coroutines_that_run_together_take_as_long_as_the_longest(grow: Grow) -> None:
+    text = HEAD + (
+        "async def one():\n    await asyncio.sleep(3)\n\n"
+        "async def two():\n    await asyncio.sleep(5)\n\n"
+        "async def main():\n    await asyncio.gather(one(), two())\n"
+    )
+    assert grow(text).roots[0]["worst"]["seconds"] == 5
+
+
+def test_wait_for_and_timeout_bound_what_is_inside(grow: Grow) -> None:
+    text = HEAD + (
+        "async def slow(x):\n    await asyncio.sleep(x)\n\n"
+        "async def main():\n"
+        "    await asyncio.wait_for(slow(100), 30)\n"
+        "    async with asyncio.timeout(20):\n        await slow(1000)\n"
+    )
+    tree = grow(text)
+    assert tree.roots[0]["worst"]["seconds"] == 50
+    assert [n["limit"]["seconds"] for n in tree if n["layer"] == "scope"] == [30, 20]
+    assert sum("inverted" in {m["kind"] for m in n["marks"]} for n in tree) == 2
+
+
+def test_a_parameter_that_no_call_gives_is_bounded_by_what_is_not_known(grow: Grow) -> None:
+    tree = grow(HEAD + "def main(timeout):\n    time.sleep(5)\n    subprocess.run(['a'], timeout=timeout)\n")
+    assert tree.roots[0]["worst"] == {"seconds": 5, "bounded": True, "exact": False}
+    assert tree.node("process", "a")["limit"] == {"seconds": None, "known": "unknown", "note": "parameter `timeout`"}
+
+
+def test_the_same_function_is_as_long_as_each_call_says(grow: Grow) -> None:
+    text = HEAD + (
+        "def step(limit=7):\n    subprocess.run(['a'], timeout=limit)\n\n"
+        "def main():\n    step(1)\n    step(limit=20)\n    step()\n"
+    )
+    tree = grow(text)
+    assert [n["worst"]["seconds"] for n in tree if n["name"] == "step"] == [1, 20, 7]
+    assert tree.roots[0]["worst"]["seconds"] == 28
+
+
+def test_arguments_are_followed_through_threads_partials_and_keywords(grow: Grow) -> None:
+    text = HEAD + (
+        "from functools import partial\n\n"
+        "def step(name, limit):\n    subprocess.run([name], timeout=limit)\n\n"
+        "async def main():\n    await asyncio.to_thread(step, 'a', 40)\n    partial(step, 'b', limit=2)()\n"
+    )
+    assert grow(text).roots[0]["worst"]["seconds"] == 42
+
+
+def test_a_retry_multiplies_what_it_is_around(grow: Grow) -> None:
+    text = HEAD + (
+        "from tenacity import retry, stop_after_attempt, wait_fixed\n\n"
+        "@retry(stop=stop_after_attempt(3), wait=wait_fixed(10))\n"
+        "def step():\n    subprocess.run(['a'], timeout=60)\n\n"
+        "def main():\n    step()\n"
+    )
+    assert grow(text).worst("retry", "step") == 200
+
+
+def test_a_call_that_cannot_be_resolved_is_not_in_the_tree(grow: Grow) -> None:
+    tree = grow("def main(client, callback):\n    client.fetch()\n    callback()\n    unknown.run()\n")
+    assert tree.roots == [] or not tree.roots[0]["children"]
+
+
+def test_a_function_that_is_shown_twice_has_its_inside_once(grow: Grow) -> None:
+    steps = "\n".join(f"    subprocess.run(['s{n}'], timeout={n})" for n in range(1, 7))
+    tree = grow(f"{HEAD}\ndef step():\n{steps}\n\ndef main():\n    step()\n    step()\n")
+    first, second = (n for n in tree if n["name"] == "step")
+    assert len(first["children"]) == 6
+    assert second["children"] == []
+    assert {m["kind"] for m in second["marks"]} == {"above"}
+    assert tree.roots[0]["worst"]["seconds"] == 42
