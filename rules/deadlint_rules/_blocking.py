@@ -102,3 +102,6 @@ def shown(site: Site) -> str:
     text = text if len(text) <= 40 and text.isprintable() else site.name
     bound = length(site)
     return f"`{text}` ({seconds(bound)})" if bound is not None else f"`{text}`"
+
+
+__all__ = ["BLOCKING", "DATABASES", "SLEEP", "WORDS", "blocks", "bounded", "length", "shown"]
