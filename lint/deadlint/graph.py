@@ -31,6 +31,7 @@ class Step:
     span: Span
     function: str
     direct: bool = True  # it runs where it is called: not in a thread, nor as a task of its own
+    given: limits.Given = ()  # what the call gives for its parameters, where that is a number or a caller's parameter
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +95,10 @@ class Graph:
         try:
             found = [Around(limit) for limit in limits.on_function(function, self.module)]
             for call, scope in self.module.callers(function):
-                step = self._step(call, function)
-                found += [replace(outer, path=(*outer.path, step)) for outer in self._handing(call, scope)]
+                around = self._handing(call, scope)
+                if around:
+                    step = self._step(call, function)
+                    found += [replace(outer, path=(*outer.path, step)) for outer in around]
         finally:
             self._busy.discard(function)
         found += self._entry(function).limits
@@ -161,7 +164,8 @@ class Graph:
 
     def _step(self, call: ast.Call, function: Scope) -> Step:
         direct = self.module.runs_directly(call, function)
-        return Step(self.module.source.path, self.module.span(call), function.name, direct)
+        given = limits.given(call, function, self.module)
+        return Step(self.module.source.path, self.module.span(call), function.name, direct, given)
 
     def bound(self, node: ast.AST, scope: Scope) -> str | None:
         """What bounds the caller at `node`, in words; None where nothing is in sight."""

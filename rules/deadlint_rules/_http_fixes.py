@@ -11,6 +11,7 @@ from deadlint.model import Constant, Edit, Fix, Safety
 from deadlint.site import Site
 
 from deadlint_rules._http import VERBS
+from deadlint_rules._limits import below_around
 
 MakeFix = Callable[[], Fix | None]
 
@@ -19,16 +20,16 @@ def limit(site: Site) -> tuple[str, str, tuple[Constant, ...]]:
     """The keyword and value that bound a helper's call here, and the constant that they need."""
     if site.budget:
         return "budget", site.budget, ()
-    name, value = site.module.settings.constants.http
-    return "want", name, (Constant(name, value),)
+    constant = below_around(site, *site.module.settings.constants.http)
+    return "want", constant.name, (constant,)
 
 
 def seconds(site: Site) -> tuple[str, tuple[Constant, ...]]:
     """A value for a plain `timeout=` here, and the constant that it needs."""
     if site.budget:
         return f"{site.budget}.slice()", ()
-    name, value = site.module.settings.constants.http
-    return name, (Constant(name, value),)
+    constant = below_around(site, *site.module.settings.constants.http)
+    return constant.name, (constant,)
 
 
 def remedy(site: Site, *, what: str = "http.get") -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from deadlint.graph import Around, Step
+from deadlint.index.amounts import duration
 from deadlint.index.budgets import is_budget
+from deadlint.index.limits import Limit
 from deadlint.index.scopes import Scope
-from deadlint.model import Related
+from deadlint.model import Constant, Related
 from deadlint.site import Site
 
 if TYPE_CHECKING:
@@ -57,6 +60,38 @@ def seconds(value: float) -> str:
     return f"{value:,.10g} s" if value < 1e15 else f"{value:g} s"
 
 
+def amount(limit: Limit) -> str:
+    """The seconds of a limit in words; `default 900 s (of `WARP_LIMIT`)` where a setting may give others."""
+    said = seconds(limit.seconds or 0.0)
+    return f"default {said} (of {limit.default})" if limit.default else said
+
+
+def tightest(found: Iterable[Around]) -> Around | None:
+    """The shortest of the limits that are known, the nearest of equal ones."""
+    known = [a for a in found if a.limit.seconds is not None and a.limit.seconds > 0]
+    return min(known, key=lambda a: (a.limit.seconds or 0.0, len(a.path)), default=None)
+
+
+def is_capped(site: Site) -> bool:
+    """Whether a helper's `want` is no more than what a budget has left that it is given, or that is at hand."""
+    if not site.name.startswith("deadlint_budget.") or site.name == BUDGET_OF:
+        return False
+    given = site.argument("budget")
+    if not given.absent and given.constant is None:
+        return True
+    return is_ambient(site) or budget_above(site) is not None
+
+
+def below_around(site: Site, name: str, value: str) -> Constant:
+    """The constant that bounds a call: the configured one, or one of its own below a tighter limit around."""
+    outer = min((a.limit.seconds for a in site.around if a.limit.seconds), default=None)
+    number = duration(value)  # the configured text may be an expression
+    if outer is None or site.function is None or number is None or number < outer:
+        return Constant(name, value)
+    # A fifth of the outer limit is left for the end of the work: a limit no shorter than it would never fire.
+    return Constant(f"{site.function.name.strip('_').upper()}_{name}", f"{outer * 0.8:g}")
+
+
 def route(around: Around) -> str:
     """The functions between an outer limit and what it bounds, in words: ` through `build` and `warp``."""
     names = [f"`{step.function}`" for step in around.path]
@@ -66,8 +101,8 @@ def route(around: Around) -> str:
 def places(around: Around, *, what: str = "the outer limit") -> tuple[Related, ...]:
     """The outer limit and each call on the way in, as related locations."""
     limit = around.limit
-    amount = f": {seconds(limit.seconds)}" if limit.seconds is not None else ""
-    outer = Related(limit.path, limit.span, f"{what}{amount}, {limit.label}")
+    long = f": {amount(limit)}" if limit.seconds is not None else ""
+    outer = Related(limit.path, limit.span, f"{what}{long}, {limit.label}")
     return (outer, *(Related(s.path, s.span, f"calls `{s.function}`") for s in around.path))
 
 

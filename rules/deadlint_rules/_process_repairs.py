@@ -13,6 +13,7 @@ from deadlint.region import parse_call, replace_call, rewritten, with_keyword_na
 from deadlint.site import Site
 
 from deadlint_rules._kill_paths import Names, alive_test, catches_expiry, caught_names
+from deadlint_rules._limits import below_around
 from deadlint_rules._processes import Child, leads_group, meaningful_bound, same_child
 from deadlint_rules._swallowing import swallower
 
@@ -53,12 +54,7 @@ def limit_parameter(site: Site) -> str | None:
 
 def _constant(site: Site) -> Constant:
     """The constant that bounds a process: the configured one, or one of its own below a tighter limit around."""
-    name, value = site.module.settings.constants.process
-    outer = min((a.limit.seconds for a in site.around if a.limit.seconds), default=None)
-    if outer is None or site.function is None or float(value) < outer:
-        return Constant(name, value)
-    # A fifth of the outer limit is left for the end of the work: a limit no shorter than it would never fire.
-    return Constant(f"{site.function.name.strip('_').upper()}_{name}", f"{outer * 0.8:g}")
+    return below_around(site, *site.module.settings.constants.process)
 
 
 def _shown(keywords: Sequence[tuple[str, str]]) -> str:

@@ -11,6 +11,7 @@ from deadlint.model import Constant, Edit, Fix, Safety
 from deadlint.site import Site
 
 from deadlint_rules import _postgres, _sql
+from deadlint_rules._limits import below_around
 from deadlint_rules._postgres import MAKERS
 from deadlint_rules._sessions import Use, parameter_of, sessions
 
@@ -19,7 +20,7 @@ _LIBPQ = frozenset({"", "psycopg", "psycopg_async", "psycopg2", "psycopg2cffi"})
 
 def _limit(site: Site) -> Constant:
     """The named constant, in seconds, that fixes of statements use."""
-    return Constant(*site.module.settings.constants.statement)
+    return below_around(site, *site.module.settings.constants.statement)
 
 
 def _options(limit: Constant) -> str:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from deadlint.graph import Around
 from deadlint.index import limits
 from deadlint.index.limits import Limit
 from deadlint.index.values import Function
 from deadlint.rule import Rule
-from deadlint.site import PROJECT, Report, Site
+from deadlint.site import PROJECT, Report, Site, Target
 
-from deadlint_rules._limits import BUDGET_OF, budget_above, places, route, seconds
+from deadlint_rules._limits import BUDGET_OF, amount, budget_above, is_capped, places, route, seconds, tightest
+
+if TYPE_CHECKING:
+    from deadlint.index.module import Module
+
+_INNER = frozenset({*limits.INNER, *limits.FURTHER, *limits.STATEMENTS})
 
 
 class InvertedLimits(Rule):
@@ -68,7 +74,7 @@ class InvertedLimits(Rule):
     code = "DL401"
     name = "inverted-limits"
     since = "0.1.0"
-    calls = frozenset(limits.INNER) | frozenset(limits.DECORATORS) | {PROJECT, "airflow.**"}
+    calls = _INNER | frozenset(limits.DECORATORS) | {PROJECT, "airflow.**"}
     words = (
         ("asyncio.timeout",),
         ("wait_for", "asyncio"),
@@ -90,49 +96,104 @@ class InvertedLimits(Rule):
                 yield from _inside(site, inner)
         elif limits.is_operator(site.name):
             yield from _inside(site, limits.operator_limit(site), limits.dag_limit(site))
+            yield from _sensor(site)
         elif site.name == BUDGET_OF:
             if budget_above(site) is None:
                 yield from _inside(site, limits.of_call(site))
-        elif site.name in limits.INNER:
+        elif site.name in _INNER and not is_capped(site):
             yield from _inside(site, limits.of_call(site))
+            yield from _within_call(site)
         if site.name not in limits.INNER or site.name in limits.DECORATORS:
             yield from _decorator(site)
 
+    def check_module(self, module: Module) -> Iterator[Report]:
+        if "apply_async" in module.source.text:
+            for call in module.naming("apply_async"):
+                yield from _soft_behind_hard(Site(module, call, module.walker.scope_of[call], (Target(""),)))
+
 
 def _own_limits(site: Site) -> Iterator[Limit]:
-    """The limits that the decorators of the functions which a call runs put on them."""
+    """The limits that the decorators of the functions which a call runs put on them, or its `with_options`."""
     for target in site.targets:
         match target.receiver:
             case Function(scope=scope):
-                yield from limits.on_function(scope, site.module)
+                options = limits.of_options(site.call, site.scope, site.module, scope)
+                if options is not None:
+                    yield options
+                else:
+                    yield from limits.of_decorators(scope, site.module)
 
 
 def _inside(site: Site, inner: Limit | None, also: Limit | None = None) -> Iterator[Report]:
-    """The finding about a limit that is no shorter than the tightest one around it."""
-    if inner is None or inner.seconds is None:
+    """The finding about a limit that is no shorter than the one around it that it outlasts most."""
+    if inner is None or (inner.seconds is None and not inner.parameter):
         return
-    outer = _tightest((*site.around, *([Around(also)] if also else ())))
-    if outer is None or outer.limit.seconds is None or outer.limit.seconds <= 0:
-        return
+    found = (_pair(inner, outer, site) for outer in (*site.around, *([Around(also)] if also else ())))
+    pairs = [pair for pair in found if pair is not None]
+    worst = max(pairs, key=_overrun, default=None)
+    if worst is not None:
+        yield _report(site, *worst)
+
+
+def _overrun(pair: tuple[Limit, Around]) -> tuple[float, int]:
+    inner, outer = pair
+    return (inner.seconds or 0.0) - (outer.limit.seconds or 0.0), -len(outer.path)
+
+
+def _pair(inner: Limit, outer: Around, site: Site) -> tuple[Limit, Around] | None:
+    """An inner limit as it is under an outer one, where it is no shorter."""
+    if outer.limit.seconds is None or outer.limit.seconds <= 0:
+        return None
+    here = limits.along(inner, tuple(step.given for step in outer.path)) if outer.path else _by_callers(inner, site)
+    if here.seconds is None:
+        return None
     # A budget of just the limit around it has no reserve, which is another rule's.
-    above = inner.seconds > outer.limit.seconds
-    if above or (inner.seconds == outer.limit.seconds and inner.layer != "budget"):
-        yield _report(site, inner, outer)
+    above = here.seconds > outer.limit.seconds
+    return (here, outer) if above or (here.seconds == outer.limit.seconds and here.layer != "budget") else None
+
+
+def _by_callers(inner: Limit, site: Site) -> Limit:
+    """A limit that a parameter of the function gives, with the longest that a caller in the file passes."""
+    function = site.function
+    if inner.seconds is not None or function is None:
+        return inner
+    calls = (call for call, _ in site.module.callers(function))
+    passed = (limits.along(inner, (limits.given(call, function, site.module),)) for call in calls)
+    return max(passed, key=lambda one: one.seconds or 0.0, default=inner)
 
 
 def _report(site: Site, inner: Limit, outer: Around) -> Report:
-    long, short = seconds(inner.seconds or 0.0), seconds(outer.limit.seconds or 0.0)
+    short = seconds(outer.limit.seconds or 0.0)
     return site.report(
-        f"{inner.label} may run {long} inside {outer.limit.label}, which ends at {short}{route(outer)};"
-        " the outer limit fires first and hides the cause",
+        f"{inner.label} may run {amount(inner)} inside {outer.limit.label}, which ends at"
+        f" {amount(outer.limit)}{route(outer)}; the outer limit fires first and hides the cause",
         f"make the inner limit shorter than {short}, or derive both from one budget",
         related=places(outer),
     )
 
 
-def _tightest(found: tuple[Around, ...]) -> Around | None:
-    known = [a for a in found if a.limit.seconds is not None and a.limit.seconds > 0]
-    return min(known, key=lambda a: (a.limit.seconds or 0.0, len(a.path)), default=None)
+def _within_call(site: Site) -> Iterator[Report]:
+    """A limit in the arguments of a child that is no shorter than the one on the wait for it."""
+    told = limits.in_arguments(site)
+    own = limits.seconds_of(site.argument("timeout")) if told is not None else None
+    if told is not None and own is not None and 0 < own <= told.seconds:
+        yield site.report(
+            f"`{told.words}` may run {seconds(told.seconds)}, and the wait for it ends at {seconds(own)}: the child is"
+            " killed before its own limit is up, and what it started lives on",
+            f"give the program less than {seconds(own)}, so that it can end by itself",
+        )
+
+
+def _sensor(site: Site) -> Iterator[Report]:
+    """A sensor whose `timeout` is no shorter than what the task or its DAG may take."""
+    own = limits.sensor_limit(site)
+    if own is None or own.seconds is None:
+        return
+    task = limits.operator_limit(site)
+    dag = limits.dag_limit(site)
+    outer = tightest((*site.around, *(Around(one) for one in (task, dag) if one is not None)))
+    if outer is not None and outer.limit.seconds is not None and own.seconds >= outer.limit.seconds:
+        yield _report(site, own, outer)
 
 
 def _decorator(site: Site) -> Iterator[Report]:
@@ -144,12 +205,11 @@ def _decorator(site: Site) -> Iterator[Report]:
         return
     inner = limits.decorator_limit(site, function.name)
     scope = site.module.walker.scope_of[function]
-    above = [
+    outer = tightest(
         Around(limit)
         for other in limits.decorator_sites(scope, site.module)
         if other.call.lineno < site.call.lineno and (limit := limits.decorator_limit(other, function.name))
-    ]
-    outer = _tightest(tuple(above))
+    )
     if inner is None or inner.seconds is None or outer is None or outer.limit.seconds is None:
         return
     if inner.seconds >= outer.limit.seconds:

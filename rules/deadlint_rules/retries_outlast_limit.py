@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from deadlint.graph import Around
-from deadlint.index import limits, retries
+from deadlint.index import airflow, limits, retries
 from deadlint.index.retries import Retries
 from deadlint.index.scopes import Scope
 from deadlint.index.values import Const, Function, number
@@ -200,7 +200,7 @@ def _operator(site: Site) -> Iterator[Report]:
     tried = retries.of_operator(site)
     if tried is None:
         return
-    one = [number(value) for value in retries.airflow_option(site, "execution_timeout")]
+    one = [number(value) for value in airflow.option(site, "execution_timeout")]
     attempt = min((n for n in one if n is not None), default=0.0) if None not in one else 0.0
     dag = limits.dag_limit(site)
     match site.argument("task_id").constant:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from datetime import timedelta
 
+from deadlint.index import defaults
 from deadlint.index.evaluation import Evaluation
-from deadlint.index.flow import decorators_of, first_parameter, may_be_none
+from deadlint.index.flow import decorators_of, decorators_of_class, first_parameter, may_be_none
 from deadlint.index.known import SAME_OBJECT, canonical
 from deadlint.index.scopes import Scope, dotted
 from deadlint.index.values import (
@@ -30,6 +32,8 @@ from deadlint.index.values import (
     union,
     without_none,
 )
+
+_FIELD_DECORATORS = frozenset({"dataclass", "define", "frozen", "mutable", "attrs", "s", "attributes"})
 
 
 class Attributes(Evaluation):
@@ -95,6 +99,10 @@ class Attributes(Evaluation):
                 return (Attached(base, name),)
             case Partial(function=function) if name == "func":
                 return (function,)
+            case Const(timedelta()) if name == "total_seconds":
+                return (Member("datetime.timedelta.total_seconds", base),)
+            case Const(int() | float() | timedelta()) if name == "value":
+                return (base,)  # of a member of an enumeration
             case Const(str()) | Template():
                 return (Member(f"str.{name}", base),)
             case Mapping():
@@ -177,8 +185,29 @@ class Attributes(Evaluation):
                 return (Member(canonical(f"{base.name}.{name}"), receiver),)
             values = self._own_attribute(base, name, instance)
             if values:
-                return values
+                return self._as_made(values, base, name, instance) if isinstance(instance, Object) else values
         return ()
+
+    def _as_made(self, values: Values, cls: Scope, name: str, instance: Object) -> Values:
+        """A field of a settings or data class: what its constructor was given, else its default, marked as such."""
+        if not any(isinstance(v, Const) for v in values) or not self._has_fields(cls, name):
+            return values
+        for keyword in instance.call.keywords if instance.call is not None else ():
+            if keyword.arg == name:
+                return self.evaluate(keyword.value, self._where(instance.call))
+        return tuple(defaults.marked(v, f"`{cls.name}.{name}`") for v in values)
+
+    def _where(self, call: ast.Call | None) -> Scope:
+        return self._walker.scope_of.get(call, self._module) if call is not None else self._module
+
+    def _has_fields(self, cls: Scope, name: str) -> bool:
+        """Whether a class takes its annotated attributes from its constructor or the environment."""
+        if not any(b.annotation is not None for b in cls.bindings.get(name, ())):
+            return False
+        if decorators_of_class(cls) & _FIELD_DECORATORS:
+            return True
+        above = (base.name for base in self.mro(cls) if isinstance(base, External))
+        return any(base.startswith(("pydantic", "attr.", "typing.NamedTuple", "sqlmodel.")) for base in above)
 
     def _own_attribute(self, cls: Scope, name: str, instance: Value | None) -> Values:
         """`name` as the class itself defines it: a method, a class attribute, or an assignment to `self`."""

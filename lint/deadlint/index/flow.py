@@ -36,6 +36,14 @@ def decorators_of(function: Scope) -> set[str]:
     return names
 
 
+def decorators_of_class(cls: Scope) -> set[str]:
+    """The last names of a class's decorators."""
+    if not isinstance(cls.definition, ast.ClassDef):
+        return set()
+    called = (d.func if isinstance(d, ast.Call) else d for d in cls.definition.decorator_list)
+    return {dotted(target).rpartition(".")[2] for target in called}
+
+
 def exclusive(one: Block, other: Block) -> bool:
     """Whether two blocks are different branches of one `if` or `match`, or a body and a handler that ran after it."""
     if one is other or one.parent is None or other.parent is None:

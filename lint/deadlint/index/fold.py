@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable
 from datetime import timedelta
 
+from deadlint.index.defaults import noted
 from deadlint.index.values import UNKNOWN, Const, Mapping, Sequence, Template, Unknown, Value, Values, union
 
 Evaluate = Callable[[ast.expr], Values]
@@ -47,14 +48,14 @@ def operation(node: ast.BinOp | ast.UnaryOp | ast.JoinedStr, evaluate: Evaluate)
 
 def _each(values: Values, function: Callable[[object], object]) -> Values:
     return union(
-        *((Const(function(v.value)),) if isinstance(v, Const) else (UNKNOWN,) for v in values)
+        *((noted(Const(function(v.value)), v),) if isinstance(v, Const) else (UNKNOWN,) for v in values)
     )  # fmt: skip
 
 
 def _binary(op: ast.operator, left: Value, right: Value) -> Value:
     match left, right:
         case Const(value=one), Const(value=two) if isinstance(one, _NUMBERS) and isinstance(two, _NUMBERS):
-            return _arithmetic(op, one, two)
+            return noted(_arithmetic(op, one, two), left, right)
         case Mapping(), Mapping() if isinstance(op, ast.BitOr):
             return merged(left, right)
         case Sequence(items=items, open=False), _ if isinstance(op, ast.Add):
@@ -178,7 +179,7 @@ def call(name: str, node: ast.Call, evaluate: Evaluate) -> Values | None:
         case "builtins.min" | "builtins.max" | "builtins.round" | "builtins.abs":
             return _numeric(name, node, evaluate)
         case "builtins.int" | "builtins.float" | "builtins.str" | "builtins.bool" if len(node.args) == 1:
-            return _converted(name, evaluate(node.args[0]))
+            return converted(name, evaluate(node.args[0]))
         case "datetime.timedelta":
             return _timedelta(node, evaluate)
         case "math.inf":
@@ -193,19 +194,20 @@ def _numeric(name: str, node: ast.Call, evaluate: Evaluate) -> Values:
         return (UNKNOWN,)
     plain = [a[0].value for a in arguments if isinstance(a[0], Const)]
     try:
-        return (Const(function(*plain)),)
+        return (noted(Const(function(*plain)), *(a[0] for a in arguments)),)
     except (TypeError, ValueError, OverflowError):
         return (UNKNOWN,)
 
 
-def _converted(name: str, values: Values) -> Values:
+def converted(name: str, values: Values) -> Values:
+    """`int(…)`, `float(…)` and the like of each of `values`."""
     kind = _CONVERSIONS[name[9:]]
     found: list[Value] = []
     for value in values:
         match value:
             case Const(value=plain) if isinstance(plain, (int, float, str)):
                 try:
-                    found.append(Const(kind(plain)))
+                    found.append(noted(Const(kind(plain)), value))
                 except (ValueError, OverflowError):
                     found.append(UNKNOWN)
             case Template() if name == "builtins.str":
@@ -220,15 +222,17 @@ _TIMEDELTA_FIELDS = ("days", "seconds", "microseconds", "milliseconds", "minutes
 
 def _timedelta(node: ast.Call, evaluate: Evaluate) -> Values:
     fields: dict[str, float] = {}
+    sources: list[Value] = []
     given = [*zip(_TIMEDELTA_FIELDS, node.args, strict=False), *((k.arg or "", k.value) for k in node.keywords)]
     for name, expression in given:
         match evaluate(expression):
-            case (Const(int() | float() as number),) if name in _TIMEDELTA_FIELDS:
+            case (Const(int() | float() as number) as source,) if name in _TIMEDELTA_FIELDS:
                 fields[name] = number
+                sources.append(source)
             case _:
                 return (UNKNOWN,)
     try:
-        return (Const(timedelta(**fields)),)
+        return (noted(Const(timedelta(**fields)), *sources),)
     except (OverflowError, ValueError):
         return (UNKNOWN,)
 

@@ -1,17 +1,34 @@
 """What imposes a limit on what: scopes, decorators of orchestrators, operators, and the timeouts of calls.
 
-Seconds everywhere; a limit whose value is not known has `seconds` None.
+Seconds everywhere; a limit whose value is not known has `seconds` None. The tables are in `limit_forms`.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from deadlint.index.values import Const, Result, Sequence, Values, number
-from deadlint.model import Span
+from deadlint.index import airflow, amounts, argv, handed
+from deadlint.index.airflow import dag_limit, is_operator, operator_limit, sensor_limit
+from deadlint.index.limit_forms import (
+    ALARMS,
+    CELERY_TASKS,
+    DECORATORS,
+    FURTHER,
+    INNER,
+    PROCESSES,
+    SCOPES,
+    STATEMENTS,
+    WAITING,
+    Form,
+    Limit,
+    build,
+    of_decorator,
+)
+from deadlint.index.values import Const, Result, Values
 from deadlint.site import Argument, Site, Target
 
 if TYPE_CHECKING:
@@ -19,106 +36,9 @@ if TYPE_CHECKING:
     from deadlint.index.scopes import Scope
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """A limit: how long, what it is called in messages, and the place that imposes it."""
-
-    seconds: float | None
-    label: str
-    layer: str  # "scope", "task", "flow", "operator", "dag", "request", "process", "statement", "budget"
-    path: str
-    span: Span
-    name: str = ""  # the canonical name of what imposes it
-
-
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """Where a call takes its limit: keyword, position, and how to read it."""
-
-    keyword: str
-    position: int | None
-    layer: str
-    scale: float = 1.0
-
-
-SCOPES = {
-    "asyncio.timeout": _Form("delay", 0, "scope"),
-    "asyncio.timeout_at": _Form("when", 0, "scope"),  # a point in time: how long that is, is never known
-    "async_timeout.timeout": _Form("delay", 0, "scope"),
-    "anyio.fail_after": _Form("delay", 0, "scope"),
-    "anyio.move_on_after": _Form("delay", 0, "scope"),
-    "trio.fail_after": _Form("seconds", 0, "scope"),
-    "trio.move_on_after": _Form("seconds", 0, "scope"),
-    "timeout_decorator.timeout": _Form("seconds", 0, "scope"),
-    "stopit.ThreadingTimeout": _Form("seconds", 0, "scope"),
-    "eventlet.Timeout": _Form("seconds", 0, "scope"),
-    "gevent.Timeout": _Form("seconds", 0, "scope"),
-}
-_WAITING = {"asyncio.wait_for": _Form("timeout", 1, "scope")}
-_PROCESSES = {
-    f"subprocess.{name}": _Form("timeout", None, "process")
-    for name in ("run", "call", "check_call", "check_output")
-} | {
-    "subprocess.Popen.wait": _Form("timeout", 0, "process"),
-    "subprocess.Popen.communicate": _Form("timeout", 1, "process"),
-    "deadlint_budget.run": _Form("want", None, "process"),
-    "deadlint_budget.check_output": _Form("want", None, "process"),
-}
-_VERBS = ("get", "post", "put", "patch", "delete", "head", "options")
-_REQUESTS = (
-    {
-        f"{base}.{verb}": _Form("timeout", None, "request")
-        for base in (
-            "requests", "requests.Session", "httpx", "httpx.Client", "httpx.AsyncClient", "aiohttp.ClientSession"
-        )
-        for verb in (*_VERBS, "request")
-    }
-    | {"urllib.request.urlopen": _Form("timeout", 2, "request")}
-)  # fmt: skip
-_BUDGETS = {"deadlint_budget.Budget.of": _Form("seconds", 0, "budget")}
-# Calls that carry a limit of their own: the inner ones of an inversion.
-INNER = SCOPES | _WAITING | _PROCESSES | _REQUESTS | _BUDGETS
-
-DECORATORS = {
-    "prefect.task": _Form("timeout_seconds", None, "task"),
-    "prefect.flow": _Form("timeout_seconds", None, "flow"),
-    "celery.shared_task": _Form("time_limit", None, "task"),
-    "celery.Celery.task": _Form("time_limit", None, "task"),
-    "airflow.decorators.task": _Form("execution_timeout", None, "task"),
-    "airflow.decorators.dag": _Form("dagrun_timeout", None, "dag"),
-    "timeout_decorator.timeout": _Form("seconds", 0, "scope"),
-    "wrapt_timeout_decorator.timeout": _Form("dec_timeout", 0, "scope"),
-    "func_timeout.func_set_timeout": _Form("timeout", 0, "scope"),
-    "dramatiq.actor": _Form("time_limit", None, "task", 0.001),
-    "rq.decorators.job": _Form("timeout", None, "task"),
-}
-_AIRFLOW_DECORATOR_PREFIX = "airflow.decorators.task."
-CELERY_TASKS = ("celery.shared_task", "celery.Celery.task")
-
-
 def seconds_of(argument: Argument, scale: float = 1.0) -> float | None:
     """The number of seconds of an argument; of a `(connect, read)` pair the longer; None where not known."""
-    return _seconds(argument.values, scale)
-
-
-def _seconds(values: Values, scale: float) -> float | None:
-    found = []
-    for value in values:
-        match value:
-            case Sequence(items=items) if items:
-                parts = [_seconds(item, scale) for item in items]
-                if any(part is None for part in parts):
-                    return None
-                found.append(max(part for part in parts if part is not None))
-            case Result(call=call) if call is not None and value.name in _TIMEOUT_OBJECTS:
-                return None
-            case _:
-                plain = number(value)
-                if plain is None:
-                    return None
-                found.append(plain * scale)
-    # Several possible values: the least of them is what is certain.
-    return min(found) if found else None
+    return amounts.of_values(argument.values, scale).seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,36 +56,77 @@ class Origins:
         ("time_limit",),
         ("dagrun_timeout", "airflow"),
         ("execution_timeout", "airflow"),
+        ("dagster/max_runtime",),
+        ("worker_timeout", "luigi"),
+        ("rq", "timeout", "job"),
+        ("dramatiq", "time_limit"),
+        ("signal.alarm",),
+        ("setitimer",),
         ("timeout_decorator",),
         ("func_set_timeout",),
+        ("func_timeout",),
+        ("stopit",),
+        (".result(", "submit("),
         ("deadlint_budget",),
         ("budget",),
     )
 
 
-_TIMEOUT_OBJECTS = frozenset({"httpx.Timeout", "aiohttp.ClientTimeout", "urllib3.Timeout"})
+# --- of a call -----------------------------------------------------------------------------------------------
 
 
 def of_call(site: Site) -> Limit | None:
     """The limit that a call imposes on itself or on what it waits for; None where it has none."""
-    form = INNER.get(site.name)
+    form = INNER.get(site.name) or FURTHER.get(site.name)
     if form is None:
-        return None
-    return _limit(site, form, _label(site.call, site.name))
+        return _of_statement(site) if site.name in STATEMENTS else None
+    limit = build(site, form, _label(site.call, site.name))
+    told = in_arguments(site) if site.name in PROCESSES else None
+    if told is not None and (limit is None or (limit.seconds is not None and told.seconds < limit.seconds)):
+        return _told(site, told)
+    return limit
 
 
-def _limit(site: Site, form: _Form, label: str) -> Limit | None:
-    argument = site.argument(form.keyword, form.position)
-    if argument.absent or argument.constant == Const(None):
-        return None
-    return Limit(
-        seconds_of(argument, form.scale),
-        label,
-        form.layer,
-        site.module.source.path,
-        site.module.span(site.call),
-        site.name,
-    )
+def in_arguments(site: Site) -> argv.InArguments | None:
+    """The limit that a child is given in its arguments."""
+    return argv.limit(site.argument("args", 0).values) if site.name in _RUNS else None
+
+
+_RUNS = frozenset(name for name in PROCESSES if not name.startswith("subprocess.Popen"))
+
+
+def _told(site: Site, told: argv.InArguments) -> Limit:
+    where = site.module.source.path, site.module.span(site.call)
+    label = f"`{told.words}` in the arguments of {_label(site.call, site.name)}"
+    return Limit(told.seconds, label, "process", *where, site.name)
+
+
+_STATEMENT = re.compile(r"statement_timeout\s*(?:=|\bto\b)\s*'?(\d+)\s*(ms|s|min|h|d)?\b", re.IGNORECASE)
+
+
+def _of_statement(site: Site) -> Limit | None:
+    """The `statement_timeout` in the options of a connection or in a `SET`; PostgreSQL counts milliseconds."""
+    for text in _texts(site):
+        found = _STATEMENT.search(text)
+        if found is not None:
+            seconds = amounts.duration(f"{found[1]} {found[2] or 'ms'}")
+            if seconds:
+                where = site.module.source.path, site.module.span(site.call)
+                return Limit(seconds, "a statement (statement_timeout)", "statement", *where, site.name)
+    return None
+
+
+def _texts(site: Site) -> Iterator[str]:
+    keyword, position = STATEMENTS[site.name]
+    values: Values = site.argument(keyword, position).values
+    if keyword == "connect_args":
+        values = amounts.under_key(values, "options")
+    for value in values:
+        match value:
+            case Const(str() as text):
+                yield text
+            case Result(name="sqlalchemy.text", call=ast.Call(args=[ast.Constant(value=str() as text), *_])):
+                yield text
 
 
 def _label(call: ast.Call, name: str) -> str:
@@ -173,14 +134,22 @@ def _label(call: ast.Call, name: str) -> str:
     return f"`{short if len(short) <= 40 else name}`"
 
 
+# --- around a place ------------------------------------------------------------------------------------------
+
+
 def lexical(node: ast.AST, scope: Scope, module: Module) -> Iterator[Limit]:
-    """The limits of the `with` and `wait_for` around `node` in the same function, the nearest first."""
+    """The limits of the `with`, `wait_for` and alarms around `node` in the same function, the nearest first."""
     inner: ast.AST = node
     parents = module.walker.parents
+    if isinstance(node, ast.Call):
+        yield from handed.awaited(node, scope, module)
+    alarms = module.sets_alarms
     current = parents.get(node)
-    while current is not None and not isinstance(
-        current, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
-    ):
+    while current is not None:
+        if alarms and isinstance(inner, ast.stmt):
+            yield from _alarm_before(inner, current, scope, module)
+        if isinstance(current, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            return
         match current:
             case ast.With(items=items) | ast.AsyncWith(items=items):
                 before = items[: items.index(inner)] if isinstance(inner, ast.withitem) else items
@@ -191,71 +160,83 @@ def lexical(node: ast.AST, scope: Scope, module: Module) -> Iterator[Limit]:
         inner, current = current, parents.get(current)
 
 
+def _alarm_before(statement: ast.stmt, around: ast.AST, scope: Scope, module: Module) -> Iterator[Limit]:
+    """The alarm that was set earlier in the same block and not taken back."""
+    for block in ("body", "orelse", "finalbody"):
+        body = getattr(around, block, ())
+        if not isinstance(body, list) or statement not in body:
+            continue
+        for before in reversed(body[: body.index(statement)]):
+            match before:
+                case ast.Expr(value=ast.Call() as call):
+                    for target in module.targets(call):
+                        if target.name in ALARMS:
+                            site = Site(module, call, scope, (target,), target.name)
+                            limit = build(site, ALARMS[target.name], _label(call, target.name))
+                            if limit is not None and limit.seconds != 0:
+                                yield limit
+                            return
+
+
 def _entered(expression: ast.expr, scope: Scope, module: Module) -> Iterator[Limit]:
     if not isinstance(expression, ast.Call):
         return
     for target in module.targets(expression):
         site = Site(module, expression, scope, (target,), target.name)
         if target.name in SCOPES:
-            limit = _limit(site, SCOPES[target.name], _label(expression, target.name))
+            limit = build(site, SCOPES[target.name], _label(expression, target.name))
             if limit is not None:
                 yield limit
         elif target.name == "airflow.DAG":
-            limit = _limit(site, _Form("dagrun_timeout", None, "dag"), f"DAG {_first_text(site)}".strip())
+            limit = airflow.of_dag(site)
             if limit is not None:
                 yield limit
 
 
 def _waiting(call: ast.Call, scope: Scope, module: Module) -> Iterator[Limit]:
     for target in module.targets(call):
-        form = _WAITING.get(target.name)
+        form = WAITING.get(target.name)
         if form is not None:
             site = Site(module, call, scope, (target,), target.name)
-            limit = _limit(site, form, _label(call, target.name))
+            limit = build(site, form, _label(call, target.name))
             if limit is not None:
                 yield limit
 
 
-def _first_text(site: Site) -> str:
-    match site.argument("dag_id", 0).constant:
-        case Const(value=str() as name):
-            return f"`{name}`"
-    return ""
+# --- on a function -------------------------------------------------------------------------------------------
+
+
+def home_of(function: Scope, module: Module) -> Module:
+    """The module that a function stands in; `module` is who asks."""
+    return function.module.home or module
 
 
 def decorator_sites(function: Scope, module: Module) -> Iterator[Site]:
-    """The decorators of a function that impose a limit, as sites."""
+    """The decorators of a function, of whichever module, that impose a limit, as sites."""
     node = function.definition
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or not node.decorator_list:
         return
     outer = function.parent or function
+    module = home_of(function, module)
+    module.walker.walk(outer)
     for decorator in node.decorator_list:
         if isinstance(decorator, ast.Call):
             for target in module.targets(decorator):
-                if _decorator_form(target.name):
+                if of_decorator(target.name):
                     yield Site(module, decorator, outer, (target,), target.name)
 
 
-def _decorator_form(name: str) -> _Form | None:
-    if name.startswith(_AIRFLOW_DECORATOR_PREFIX):
-        return DECORATORS["airflow.decorators.task"]
-    return DECORATORS.get(name)
-
-
-def on_function(function: Scope, module: Module) -> Iterator[Limit]:
-    """The limits that decorators put on a function."""
+def of_decorators(function: Scope, module: Module) -> Iterator[Limit]:
+    """The limits that decorators put on a function, and the settings of a Celery application on its tasks."""
     for site in decorator_sites(function, module):
-        form = _decorator_form(site.name)
+        form = of_decorator(site.name)
         assert form is not None
         label = f"{'task' if form.layer == 'scope' else form.layer} `{function.name}`"
         for one in (form, *_soft(site)):
-            limit = _limit(site, one, label)
+            limit = build(site, one, label)
             if limit is not None:
                 yield limit
-
-
-def _soft(site: Site) -> tuple[_Form, ...]:
-    return (_Form("soft_time_limit", None, "task"),) if site.name in CELERY_TASKS else ()
+        yield from handed.of_application(site, label)
 
 
 def of_operator(call: ast.Call, scope: Scope, module: Module) -> Iterator[Limit]:
@@ -268,56 +249,91 @@ def of_operator(call: ast.Call, scope: Scope, module: Module) -> Iterator[Limit]
             yield from (limit for limit in (operator_limit(site), dag_limit(site)) if limit is not None)
 
 
-def operator_limit(site: Site) -> Limit | None:
-    """The `execution_timeout` of an Airflow operator."""
-    name = _task_id(site)
-    return _limit(site, _Form("execution_timeout", None, "operator"), f"operator {name}".strip())
+def on_function(function: Scope, module: Module) -> Iterator[Limit]:
+    """Every limit on a function: of its decorators, of its class, and of what runs it with a limit of its own."""
+    yield from of_decorators(function, module)
+    yield from handed.on_function(function, home_of(function, module))
 
 
-def dag_limit(site: Site) -> Limit | None:
-    """The `dagrun_timeout` of the DAG that an Airflow operator is given as `dag=`."""
-    for value in site.argument("dag").values:
-        match value:
-            case Result(name="airflow.DAG", call=ast.Call() as call, scope=scope):
-                dag = Site(site.module, call, scope or site.scope, (Target("airflow.DAG"),), "airflow.DAG")
-                return _limit(dag, _Form("dagrun_timeout", None, "dag"), f"DAG {_first_text(dag)}".strip())
+def _soft(site: Site) -> tuple[Form, ...]:
+    return (Form("soft_time_limit", None, "task"),) if site.name in CELERY_TASKS else ()
+
+
+def of_options(call: ast.Call, scope: Scope, module: Module, function: Scope) -> Limit | None:
+    """The limit of `task.with_options(timeout_seconds=…)(…)`, which takes the place of the decorator's."""
+    match call.func:
+        case ast.Call(func=ast.Attribute(attr="with_options")) as options:
+            site = Site(module, options, scope, (Target(""),), "with_options")
+            return build(site, Form("timeout_seconds", None, "task"), f"task `{function.name}`")
     return None
 
 
 def decorator_limit(site: Site, function: str) -> Limit | None:
     """The limit that a decorator puts on `function`."""
-    form = _decorator_form(site.name)
+    form = of_decorator(site.name)
     if form is None:
         return None
-    return _limit(site, form, f"{'decorator on' if form.layer == 'scope' else form.layer} `{function}`")
+    return build(site, form, f"{'decorator on' if form.layer == 'scope' else form.layer} `{function}`")
 
 
-def _task_id(site: Site) -> str:
-    match site.argument("task_id").constant:
-        case Const(value=str() as name):
-            return f"`{name}`"
-    return ""
+# --- along the calls -----------------------------------------------------------------------------------------
+
+Given = tuple[tuple[str, float | str], ...]
 
 
-def is_operator(name: str) -> bool:
-    """Whether a canonical name is an Airflow operator or sensor."""
-    return name.startswith("airflow.") and name.rpartition(".")[2].endswith(("Operator", "Sensor"))
+def given(call: ast.Call, function: Scope, module: Module) -> Given:
+    """What a call gives for the parameters of `function`: numbers, or the name of a parameter of its own caller."""
+    scope = module.walker.scope_of[call]
+    found: list[tuple[str, float | str]] = []
+    bound = module.bound_to(call, function)
+    for parameter in function.parameters():
+        argument = module.resolver.argument_for(bound, parameter.arg, call)
+        if argument is None:
+            continue
+        amount = amounts.of_values(module.resolver.evaluate(argument, scope))
+        if amount.seconds is not None:
+            found.append((parameter.arg, amount.seconds))
+        elif amount.parameter:
+            found.append((parameter.arg, amount.parameter))
+        else:
+            found.append((parameter.arg, ""))
+    return tuple(found)
+
+
+def along(limit: Limit, path: tuple[Given, ...]) -> Limit:
+    """`limit` as the calls on a path make it; as it is where they say nothing of it."""
+    if limit.seconds is not None or not limit.parameter:
+        return limit
+    known: dict[str, float | str] = {}
+    for step in path:
+        known = {name: known.get(value, "") if isinstance(value, str) else value for name, value in step}
+    value = known.get(limit.parameter)
+    return replace(limit, seconds=value * limit.scale, default="") if isinstance(value, float) else limit
 
 
 __all__ = [
     "CELERY_TASKS",
     "DECORATORS",
+    "FURTHER",
     "INNER",
     "SCOPES",
+    "STATEMENTS",
     "Limit",
+    "along",
     "dag_limit",
     "decorator_limit",
     "decorator_sites",
+    "given",
+    "home_of",
+    "in_arguments",
     "is_operator",
     "lexical",
     "of_call",
+    "of_decorators",
     "of_operator",
+    "of_options",
     "on_function",
     "operator_limit",
     "seconds_of",
+    "sensor_limit",
 ]

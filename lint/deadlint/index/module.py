@@ -51,6 +51,7 @@ class Module:
             project.effort if project else None,
         )
         self.resolver.arguments_of = self._arguments
+        self.scope.home = self
         self.budgets = Budgets(self)
         self.graph = Graph(self, entries or {})
         self._sites: dict[ast.Call, Site | None] = {}
@@ -189,6 +190,30 @@ class Module:
                 found[name].append(call)
         return found
 
+    @cached_property
+    def sets_alarms(self) -> bool:
+        """Whether the file may set an alarm, which bounds what stands behind it."""
+        return "alarm(" in self.source.text or "setitimer(" in self.source.text
+
+    @cached_property
+    def hands_limits(self) -> bool:
+        """Whether the file may run a function with a limit that stands in that call: `task.apply_async(time_limit=…)`."""
+        return any(word in self.source.text for word in _HANDING_LIMITS)
+
+    def naming(self, name: str) -> tuple[ast.Call, ...]:
+        """The calls in the file that name `name`: call it, take something of it, or hand it over."""
+        return tuple(self._mentions.get(name, ()))
+
+    def bound_to(self, call: ast.Call, function: Scope) -> Function:
+        """`function` as a call reaches it: bound to its object where it is a method."""
+        for value in self.resolver.evaluate(call.func, self.walker.scope_of[call]):
+            match value:
+                case Function(scope=scope) if scope is function:
+                    return value
+                case Class(scope=cls) if cls is function.owner and function.name == "__init__":
+                    return Function(function, value)
+        return Function(function, None)
+
     def callers(self, function: Scope) -> list[tuple[ast.Call, Scope]]:
         """The calls in the file that run `function`, by its name, a method, a task's `submit`, or handed over."""
         found = []
@@ -286,6 +311,7 @@ def _certainly_no_function(value: ast.expr | None, names: frozenset[str]) -> boo
 
 # What a task's decorator adds that runs the function while the caller waits or holds its future.
 _RUNNING = frozenset({"submit", "map", "fn", "run", "__wrapped__"})
+_HANDING_LIMITS = ("apply_async", "send_with_options", ".to_job(", "with_options", "job_timeout", "func_timeout")
 # What is awaited together with the coroutines that it is given.
 _AWAITING = frozenset({"wait_for", "gather", "shield"})
 # Calls that run the function at this position of their arguments.

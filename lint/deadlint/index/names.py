@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from deadlint.index import fold
+from deadlint.index import defaults, fold
 from deadlint.index.evaluation import Evaluation
 from deadlint.index.flow import decorators_of, exclusive, is_none_test, leaves, may_be_none, replaces_none, says_nothing
 from deadlint.index.known import canonical
@@ -153,6 +153,9 @@ class Names(Evaluation):
                 return self.annotated(binding.annotation, home) or (UNKNOWN,)
             case "assign" if binding.value is not None:
                 values = self._unpacked(binding, self.evaluate(binding.value, home))
+                declared = self._declared(values, home)
+                if declared:
+                    return declared
                 if binding.annotation is not None and any(says_nothing(value) for value in values):
                     return union(
                         tuple(v for v in values if not says_nothing(v)), self.annotated(binding.annotation, home)
@@ -163,6 +166,11 @@ class Names(Evaluation):
             case "iterate" if binding.value is not None and binding.index is None:
                 return union(self._items(self.evaluate(binding.value, home)), *self._appended(binding.value, home))
         return (UNKNOWN,)
+
+    def _declared(self, values: Values, home: Scope) -> Values:
+        """The default of a field that is declared by a call: `limit: int = Field(30)`."""
+        found = (defaults.of_field(v, lambda n: self.evaluate(n, home)) for v in values if isinstance(v, Result))
+        return union(*found) if home.kind == "class" else ()
 
     def _appended(self, node: ast.expr, home: Scope) -> Iterator[Values]:
         """What is appended to the list that a loop runs over: `for child in children` after `children.append(…)`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from deadlint.index import fold
+from deadlint.index import defaults, fold
 from deadlint.index.evaluation import Evaluation
 from deadlint.index.flow import decorators_of, is_none_test
 from deadlint.index.known import RETURNS, TRANSPARENT, canonical
@@ -27,6 +27,7 @@ from deadlint.index.values import (
     Template,
     Value,
     Values,
+    number,
     union,
     without_none,
 )
@@ -75,6 +76,10 @@ class Results(Evaluation):
                     default = self.evaluate(node.args[1], scope) if len(node.args) > 1 else (NONE,)
                     return receiver.get(key) or default
             return (UNKNOWN,)
+        if name == "datetime.timedelta.total_seconds" and isinstance(receiver, Const):
+            return (defaults.noted(Const(number(receiver)), receiver),)
+        if defaults.reads_number(name):
+            return self._settled(Result(name, node, receiver, scope)) or (UNKNOWN,)
         if name == "dict.copy":
             return (receiver,)
         if name.startswith(("str.", "dict.")):
@@ -111,12 +116,31 @@ class Results(Evaluation):
                 return (UNKNOWN,)
         if name in TRANSPARENT and args:
             return self.evaluate(args[0], scope)
-        folded = fold.call(name, node, lambda n: self.evaluate(n, scope))
+        if defaults.reads_number(name):
+            return self._settled(Result(name, node, None, scope)) or (UNKNOWN,)
+        if name in ("builtins.int", "builtins.float") and len(args) == 1:
+            folded: Values | None = fold.converted(name, self._as_set(self.evaluate(args[0], scope)))
+        else:
+            folded = fold.call(name, node, lambda n: self.evaluate(n, scope))
         if name == "builtins.str" and folded == (UNKNOWN,):
             return (Result(name, node, None, scope), UNKNOWN)  # of a path, say: the call tells who asks
         if folded is not None:
             return folded
         return (Result(RETURNS.get(name, name), node, None, scope),)
+
+    def _as_set(self, values: Values) -> Values:
+        """`values` with the defaults of settings in place of what reads them; without those that have none."""
+        read = [v for v in values if isinstance(v, Result) and v.name in defaults.ENVIRONMENT]
+        if not read:
+            return values
+        note = defaults.key_of(read[0], lambda n: self.evaluate(n, read[0].scope or self._module))
+        others = tuple(defaults.marked(v, note) for v in values if v not in read and v != NONE)
+        return union(*(self._settled(v) for v in read), others) or (UNKNOWN,)
+
+    def _settled(self, value: Result) -> Values:
+        """The default of a setting that a call reads; empty where there is none."""
+        home = value.scope or self._module
+        return defaults.of_setting(value, lambda n: self.evaluate(n, home))
 
     def _getattr(self, args: list[ast.expr], scope: Scope) -> Values:
         names = self.evaluate(args[1], scope)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from deadlint.index import limits
-from deadlint.index.values import Mapping, Result, Sequence, Values, number
+from deadlint.index import airflow, limits
+from deadlint.index.values import Result, Sequence, Values, number
 from deadlint.site import Site, Target
 
 if TYPE_CHECKING:
@@ -96,39 +96,12 @@ _AIRFLOW_DELAY = 300.0  # what Airflow waits where `retry_delay` is not given
 
 
 def _airflow(site: Site) -> Retries | None:
-    retries = _count(airflow_option(site, "retries"))
+    retries = _count(airflow.option(site, "retries"))
     if retries is None or retries < 1:
         return None
-    delay = airflow_option(site, "retry_delay")
+    delay = airflow.option(site, "retry_delay")
     pause = (_seconds(delay) or 0.0) if delay else _AIRFLOW_DELAY
     return Retries(retries + 1, retries * pause)
-
-
-def airflow_option(site: Site, name: str) -> Values:
-    """An option of an Airflow task: its own, else from the `default_args` of the DAG around it; empty if neither."""
-    own = site.argument(name)
-    if not own.absent:
-        return own.values
-    for dag in _dags(site):
-        match dag.argument("default_args").values:
-            case (Mapping() as defaults,):
-                return defaults.get(name) or ()
-    return ()
-
-
-def _dags(site: Site) -> Iterator[Site]:
-    """The DAG that an operator belongs to: its `dag=`, else the `with DAG(…)` around it."""
-    for value in site.argument("dag").values:
-        match value:
-            case Result(name="airflow.DAG", call=ast.Call() as call, scope=scope):
-                yield Site(site.module, call, scope or site.scope, (Target("airflow.DAG"),), "airflow.DAG")
-    for around in site.ancestors():
-        if isinstance(around, ast.With):
-            for item in around.items:
-                for value in site.values(item.context_expr):
-                    match value:
-                        case Result(name="airflow.DAG", call=ast.Call() as call, scope=scope):
-                            yield Site(site.module, call, scope or site.scope, (Target("airflow.DAG"),), "airflow.DAG")
 
 
 # --- libraries -----------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from deadlint.index.outline import Outline
 
 if TYPE_CHECKING:
     from deadlint.index.evaluation import Evaluation
+    from deadlint.index.module import Module
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 BindingKind = Literal[
@@ -94,6 +95,7 @@ class Scope:
     outer_names: set[str] = field(default_factory=set)  # declared global or nonlocal
     resolver: Evaluation | None = None  # of a module: who evaluates what stands in it
     path: str | None = None  # of a module: its file
+    home: Module | None = None  # of a module: what has it all
     outline: Outline | None = None  # of a function: what has its body, until that is asked for
 
     @property
