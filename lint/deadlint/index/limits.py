@@ -145,11 +145,11 @@ def lexical(node: ast.AST, scope: Scope, module: Module) -> Iterator[Limit]:
         yield from handed.awaited(node, scope, module)
     alarms = module.sets_alarms
     current = parents.get(node)
-    while current is not None:
+    while current is not None and not isinstance(
+        current, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+    ):
         if alarms and isinstance(inner, ast.stmt):
             yield from _alarm_before(inner, current, scope, module)
-        if isinstance(current, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            return
         match current:
             case ast.With(items=items) | ast.AsyncWith(items=items):
                 before = items[: items.index(inner)] if isinstance(inner, ast.withitem) else items
@@ -158,6 +158,8 @@ def lexical(node: ast.AST, scope: Scope, module: Module) -> Iterator[Limit]:
             case ast.Call() if isinstance(inner, ast.expr) and inner in current.args[:1]:
                 yield from _waiting(current, scope, module)
         inner, current = current, parents.get(current)
+    if alarms and isinstance(inner, ast.stmt):
+        yield from _alarm_before(inner, scope.node, scope, module)
 
 
 def _alarm_before(statement: ast.stmt, around: ast.AST, scope: Scope, module: Module) -> Iterator[Limit]:
@@ -167,15 +169,23 @@ def _alarm_before(statement: ast.stmt, around: ast.AST, scope: Scope, module: Mo
         if not isinstance(body, list) or statement not in body:
             continue
         for before in reversed(body[: body.index(statement)]):
-            match before:
-                case ast.Expr(value=ast.Call() as call):
-                    for target in module.targets(call):
-                        if target.name in ALARMS:
-                            site = Site(module, call, scope, (target,), target.name)
-                            limit = build(site, ALARMS[target.name], _label(call, target.name))
-                            if limit is not None and limit.seconds != 0:
-                                yield limit
-                            return
+            final = before.finalbody if isinstance(before, ast.Try) else []
+            for one in (*reversed(final), before):
+                call = one.value if isinstance(one, ast.Expr) else None
+                site = _alarm(call, scope, module) if isinstance(call, ast.Call) else None
+                if site is not None:
+                    limit = build(site, ALARMS[site.name], _label(site.call, site.name))
+                    if limit is not None and limit.seconds != 0:
+                        yield limit
+                    return
+
+
+def _alarm(call: ast.Call, scope: Scope, module: Module) -> Site | None:
+    """A call that sets an alarm or takes it back, as a site."""
+    for target in module.targets(call):
+        if target.name in ALARMS:
+            return Site(module, call, scope, (target,), target.name)
+    return None
 
 
 def _entered(expression: ast.expr, scope: Scope, module: Module) -> Iterator[Limit]:
