@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from deadlint.index.known import DECLARED_FIELDS
-from deadlint.index.values import Const, Result, Value, Values
+from deadlint.index.values import Const, Result, Value, Values, number
 
 # What reads a setting as text, by the position of its default; it counts once it is made a number.
 ENVIRONMENT = {"os.environ.get": 1, "os.getenv": 1}
@@ -55,11 +55,11 @@ def reads_number(name: str) -> bool:
 
 
 def of_field(value: Result, evaluate: Evaluate) -> Values:
-    """The default of a declared field (`Field(default=30)`); empty where it has none in sight."""
+    """The number that a declared field has by default (`Field(default=30)`); empty where there is none in sight."""
     if value.name not in DECLARED_FIELDS or value.call is None:
         return ()
     node = _given(value.call, 0 if value.name == "pydantic.Field" else None, "default")
-    return tuple(one for one in evaluate(node) if isinstance(one, Const)) if node is not None else ()
+    return tuple(one for one in evaluate(node) if number(one) is not None) if node is not None else ()
 
 
 def marked(value: Value, whose: str) -> Value:
