@@ -57,11 +57,13 @@ def _bytes(functions: Entries) -> bytes:
 def _plain_around(around: Around) -> list[Any]:
     limit = around.limit
     place = [os.path.abspath(limit.path), _plain_span(limit.span)]
-    return [limit.seconds, limit.label, limit.layer, *place, limit.name, [_plain_step(step) for step in around.path]]
+    steps = [_plain_step(step) for step in around.path]
+    return [limit.seconds, limit.label, limit.layer, *place, limit.name, limit.default, steps]
 
 
 def _plain_step(step: Step) -> list[Any]:
-    return [os.path.abspath(step.path), _plain_span(step.span), step.function, step.direct]
+    given = [list(one) for one in step.given]
+    return [os.path.abspath(step.path), _plain_span(step.span), step.function, step.direct, given]
 
 
 def _plain_span(span: Span) -> list[int]:
@@ -75,10 +77,10 @@ def _entries(record: dict[str, Any]) -> Iterator[tuple[str, Entry]]:
 
 
 def _around(record: list[Any]) -> Around:
-    seconds, label, layer, path, span, name, steps = record
-    return Around(Limit(seconds, label, layer, shown(path), Span(*span), name), tuple(map(_step, steps)))
+    seconds, label, layer, path, span, name, default, steps = record
+    return Around(Limit(seconds, label, layer, shown(path), Span(*span), name, default), tuple(map(_step, steps)))
 
 
 def _step(record: list[Any]) -> Step:
-    path, span, function, direct = record
-    return Step(shown(path), Span(*span), function, direct)
+    path, span, function, direct, given = record
+    return Step(shown(path), Span(*span), function, direct, tuple((name, value) for name, value in given))

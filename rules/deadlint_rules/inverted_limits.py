@@ -25,8 +25,16 @@ class InvertedLimits(Rule):
     """An inner limit is as long as the limit around it, or longer.
 
     ## What it does
-    Compares each limit whose value is known with the limits around it: the `with` blocks and `wait_for` in the same
-    function, the decorators of Prefect, Airflow and Celery on it, and those around its callers.
+    Compares each limit whose value is known with the limits around it: the `with` blocks, `wait_for` and alarms in the
+    same function, what Prefect, Dagster, Airflow, Celery, RQ, Dramatiq and Luigi put on it (by decorators, tags,
+    options of a single run, attributes of its class, or the application's configuration), and those around its callers,
+    in this file and others.
+
+    A limit that a parameter gives is what each caller passes. One that a setting may change, such as
+    `os.environ.get("X", "30")` or a field of a settings class, counts as its default, which is what runs as long as
+    nobody sets anything, and the message says so. Limits in the arguments of a program count as well: `timeout 60 …`,
+    `curl --max-time`, `wget --timeout`, `ssh -o ConnectTimeout`, `--timeout`. The `want` of a helper under a budget is
+    no more than the budget has left, and never inverted.
 
     ## Why it is bad
     The outer limit fires first, so the inner one never does, and the failure arrives without its cause. Measured with
@@ -88,6 +96,18 @@ class InvertedLimits(Rule):
         ("execution_timeout", "airflow"),
         ("timeout_decorator",),
         ("func_set_timeout",),
+        ("func_timeout",),
+        ("stopit",),
+        ("dagster/max_runtime",),
+        ("worker_timeout", "luigi"),
+        ("job_timeout",),
+        ("rq.decorators", "timeout"),
+        ("signal.alarm",),
+        ("setitimer",),
+        (".result(", ".submit("),
+        ('"timeout"', "subprocess", "timeout="),
+        ("--max-time", "subprocess", "timeout="),
+        ("--timeout", "subprocess", "timeout="),
     )
 
     def check(self, site: Site) -> Iterator[Report]:

@@ -255,3 +255,28 @@ def test_a_fix_is_made_under_what_callers_have(root: Path) -> None:
     result = check(**fixing)
     assert [one.code for one in result.fixed] == ["DL103"]
     assert found(check(**{**fixing, "fix": frozenset(), "write": False})) == found(result)
+
+
+def test_a_limit_that_is_passed_from_file_to_file_is_the_one_that_counts(root: Path) -> None:
+    plant("tiles/flow.py", FLOW.replace("build(name)", "build(name, 900)"))
+    plant("tiles/steps.py", "from tiles.warp import warp\n\n\ndef build(name, seconds):\n    warp(name, limit=seconds)\n")
+    plant("tiles/warp.py", "import subprocess\n\n\ndef warp(name, limit):\n    subprocess.run([name], timeout=limit)\n")
+    result = check()
+    assert found(result) == INVERTED
+    assert "900 s" in result.findings[0].message
+    plant("tiles/flow.py", FLOW.replace("build(name)", "build(name, 300)"))
+    assert found(check()) == []
+
+
+def test_the_default_of_a_setting_in_another_file_is_called_one(root: Path) -> None:
+    plant("tiles/settings.py", 'import os\n\nLIMIT_S = int(os.environ.get("WARP_LIMIT_S", "900"))\n')
+    plant("tiles/warp.py", WARP.replace("def", "from tiles.settings import LIMIT_S\n\n\ndef").replace("900", "LIMIT_S"))
+    result = check()
+    (finding,) = result.findings
+    assert "default 900 s (of `WARP_LIMIT_S`)" in finding.message
+
+
+def test_a_task_of_another_file_is_compared_with_the_flow_that_calls_it(root: Path) -> None:
+    plant("tiles/flow.py", FLOW.replace("import task", "import flow").replace("@task", "@flow"))
+    plant("tiles/steps.py", "from prefect import task\n\n\n@task(timeout_seconds=1200)\ndef build(name):\n    pass\n")
+    assert found(check()) == ["tiles/flow.py:8 DL401"]

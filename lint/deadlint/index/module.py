@@ -197,7 +197,7 @@ class Module:
 
     @cached_property
     def hands_limits(self) -> bool:
-        """Whether the file may run a function with a limit that stands in that call: `task.apply_async(time_limit=…)`."""
+        """Whether the file may run a function with a limit that the call gives: `task.apply_async(time_limit=…)`."""
         return any(word in self.source.text for word in _HANDING_LIMITS)
 
     def naming(self, name: str) -> tuple[ast.Call, ...]:
