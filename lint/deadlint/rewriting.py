@@ -121,6 +121,14 @@ def _appended(node: cst.Call, args: list[cst.Arg], new: cst.Arg) -> list[cst.Arg
         )
         return [*args[:-1], before, new.with_changes(whitespace_after_arg=closing)]
     indentation = _separator(node, args)
+    if len(args) > 1 and not isinstance(indentation, cst.ParenthesizedWhitespace):
+        # The arguments share a line, whose end is that of the parentheses: the new one stands there too.
+        before = last.with_changes(
+            comma=cst.Comma(whitespace_after=indentation), whitespace_after_arg=cst.SimpleWhitespace("")
+        )
+        end_comma = cst.Comma(whitespace_after=closing) if trailing else cst.MaybeSentinel.DEFAULT
+        behind = cst.SimpleWhitespace("") if trailing else closing
+        return [*args[:-1], before, new.with_changes(comma=end_comma, whitespace_after_arg=behind)]
     last_line = indentation.last_line if isinstance(indentation, cst.ParenthesizedWhitespace) else closing.last_line
     before = last.with_changes(
         comma=cst.Comma(whitespace_after=closing.with_changes(last_line=last_line)),

@@ -20,17 +20,25 @@ class Wrapped:
     text: str
 
 
-def wrapped(site: Site, header: str, replaced: Sequence[tuple[ast.expr, str]]) -> Wrapped | None:
-    """The statement of a call under `header`; None where it is compound, shares a line, or holds a text of several."""
+def wrapped(
+    site: Site, header: str, replaced: Sequence[tuple[ast.expr, str]], *, since: ast.stmt | None = None
+) -> Wrapped | None:
+    """The statement of a call under `header`; None where it is compound, shares a line, or holds a text of several.
+
+    With `since`, the statements from that one on, which is of the same block.
+    """
     statement = site.statement
-    if not isinstance(statement, _PLAIN) or site.scope.kind == "lambda" or site.target.partial is not None:
+    since = since or statement
+    plain = isinstance(statement, _PLAIN) and isinstance(since, _PLAIN)
+    if not plain or site.scope.kind == "lambda" or site.target.partial is not None:
         return None
     source = site.module.source
-    start, end = source.extent(statement)
-    line_start = source.line_starts[statement.lineno - 1]
+    start, _ = source.extent(since)
+    _, end = source.extent(statement)
+    line_start = source.line_starts[since.lineno - 1]
     indentation = source.text[line_start:start]
     behind = source.text[end:].partition("\n")[0].partition("#")[0]
-    if indentation.strip() or behind.strip() or holds_lines(statement):
+    if indentation.strip() or behind.strip() or holds_lines(statement) or holds_lines(since):
         return None
     body, place = "", start
     for node, text in sorted(replaced, key=lambda pair: source.extent(pair[0])):

@@ -393,7 +393,7 @@ def test_hand_made_deadlines_and_pauses_become_layers(migrate: Migrate) -> None:
     assert text("flows.py").endswith(
         dedent("""\
         def wait_for(path: Path, *, budget: Budget) -> bool:
-            deadline = budget.limit("deadline", 60)
+            deadline = budget.limit("wait_for", 60)
             while not deadline.expired:
                 if path.exists():
                     return True
@@ -465,7 +465,7 @@ def test_a_budget_that_may_be_none_is_not_asked(migrate: Migrate) -> None:
         ("@flow", "@flow(timeout_seconds=DEADLINE_S)"),
         ('@flow(name="x")', '@flow(name="x", timeout_seconds=DEADLINE_S)'),
         ("@flow(timeout_seconds=9000)", "@flow(timeout_seconds=9000)"),
-        ("@shared_task", "@shared_task(soft_time_limit=DEADLINE_S - RESERVE_S, time_limit=DEADLINE_S)"),
+        ("@shared_task", "@shared_task(soft_time_limit=DEADLINE_S, time_limit=DEADLINE_S + RESERVE_S)"),
         ("@airflow_task()", "@airflow_task(execution_timeout=timedelta(seconds=DEADLINE_S))"),
     ],
 )
@@ -514,7 +514,7 @@ def test_a_limit_of_the_scheduler_is_the_deadline(migrate: Migrate) -> None:
             {RUN}
     """
     migrate("--entry", "flows:build", "--write", flows=flows)
-    assert "DEADLINE_S = 600\nRESERVE_S = 60\n" in text("flows.py")
+    assert "DEADLINE_S = 540\nRESERVE_S = 54\n" in text("flows.py")
 
 
 def test_a_suppressed_leaf_stays(migrate: Migrate) -> None:
@@ -593,3 +593,12 @@ def test_dynamic_calls_and_patches_in_tests_are_told(migrate: Migrate) -> None:
     assert "`loader.info(…)` in `build` is not followed" in said
     assert "tests/test_flows.py:6: it replaces `flows.subprocess.run`" in said
     assert "tests/test_flows.py:8: it replaces `info`" in said
+
+
+def test_the_documentation_shows_the_plan_of_the_example(monkeypatch: pytest.MonkeyPatch) -> None:
+    root = Path(__file__).parents[2]
+    monkeypatch.chdir(root / "fixtures" / "migrate")
+    options = ["migrate", "--entry", "mosaic.flows:build_mosaic", "--deadline", "7200", "--reserve", "720"]
+    plan = CliRunner().invoke(cli, options).output
+    assert plan.count("gets `budget") == 6
+    assert f"```\n{plan}```\n" in (root / "docs" / "migrate.md").read_text(encoding="utf-8")

@@ -43,9 +43,9 @@ class Checked:
 class Project:
     """The pipelines in a folder of their own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, source: Path = PIPELINES) -> None:
         self.folder = folder
-        shutil.copytree(PIPELINES, folder, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(source, folder, ignore=shutil.ignore_patterns("__pycache__"))
 
     def check(self, *options: str, select: str = CODES, output: str = "json") -> Checked:
         """`deadlint check` of the whole project, as a person runs it in its folder."""

@@ -12,6 +12,12 @@ DRIP_S = 0.2  # far below every limit per read in the pipelines
 GOOD: dict[str, Any] = {
     "/collections": {"collections": [{"id": "roads"}, {"id": "parcels"}]},
     "/collections/roads/search": {"features": [{"id": 7}]},
+    "/catalogue.json": {"name": "roads", "records": "roads.json"},
+    "/roads.json": {
+        "features": [
+            {"type": "Feature", "properties": {"id": 1}, "geometry": {"type": "Point", "coordinates": [7.5, 47.5]}}
+        ]
+    },
     "/osm/tiles.json": {"minzoom": 3, "maxzoom": 14},
     "/region.geojson": {
         "type": "FeatureCollection",

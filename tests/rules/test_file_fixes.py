@@ -104,6 +104,40 @@ def test_a_program_writes_into_a_part() -> None:
     assert fixed(before) == dedent(after)
 
 
+def test_a_path_as_text_and_a_command_before_the_call() -> None:
+    before = """\
+        import subprocess
+
+
+        def warp(source, target):
+            command = ["gdalwarp", "-overwrite", source, str(target)]
+            subprocess.run(command, check=True, timeout=600)
+            return target
+
+
+        def shrink(source, target):
+            subprocess.run(["gdal_translate", str(source), str(target)], check=True, timeout=600)
+    """
+    after = """\
+        import subprocess
+
+        from deadlint_budget import atomic_output
+
+
+        def warp(source, target):
+            with atomic_output(target) as part:
+                command = ["gdalwarp", "-overwrite", source, str(part)]
+                subprocess.run(command, check=True, timeout=600)
+            return target
+
+
+        def shrink(source, target):
+            with atomic_output(target) as part:
+                subprocess.run(["gdal_translate", str(source), str(part)], check=True, timeout=600)
+    """
+    assert fixed(before) == dedent(after)
+
+
 def test_a_budget_is_handed_on_and_gdal_gets_a_text() -> None:
     before = """\
         from osgeo import gdal

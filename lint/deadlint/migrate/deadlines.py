@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from deadlint import header
 from deadlint.index.scopes import Scope
-from deadlint.model import Edit, Finding, Fix, Safety
+from deadlint.model import Edit, Finding, Fix, Import, Safety
 from deadlint.settings import Settings
 from deadlint.source import SourceFile
 
@@ -16,11 +18,28 @@ if TYPE_CHECKING:
     from deadlint.project import Project
 
 _CLOCKS = frozenset({"time.monotonic", "time.time", "time.perf_counter"})
+OWN = "migrate"  # the code of what only a migration replaces
 _SLEEP = "time.sleep"
+_BUDGET_OF = "deadlint_budget.Budget.of"
 
 
-def by_hand(source: SourceFile, settings: Settings, project: Project, budgets: Mapping[str, str]) -> list[Finding]:
-    """What a budget replaces in the functions of `budgets`, by dotted name, with the expression of it."""
+@dataclass(frozen=True, slots=True)
+class AtHand:
+    """The expression of the budget that a function has; where it may be None it is not `certain`."""
+
+    budget: str
+    certain: bool = True
+
+    def layer(self, name: str, seconds: str) -> str:
+        """The source of a layer of it; without a budget, one that stands alone."""
+        layer = f"{self.budget}.limit({name}, {seconds})"
+        if self.certain:
+            return layer
+        return f'{layer} if {self.budget} else Budget.detached("no budget is given", {seconds}, {name})'
+
+
+def by_hand(source: SourceFile, settings: Settings, project: Project, budgets: Mapping[str, AtHand]) -> list[Finding]:
+    """What a budget replaces in the functions of `budgets`, which are dotted names."""
     from deadlint.index.module import Module  # noqa: PLC0415 - modules ask their project in turn
 
     module = Module(source, settings, project)
@@ -30,12 +49,15 @@ def by_hand(source: SourceFile, settings: Settings, project: Project, budgets: M
         module.release()
 
 
-def _in_function(module: Module, name: str, budget: str) -> Iterator[Finding]:
+def _in_function(module: Module, name: str, has: AtHand) -> Iterator[Finding]:
     module.walker.walk_all(module.scope)
     for function in _functions(module.scope):
         if function.qualified_name == name:
-            yield from _deadlines(module, function, budget)
-            yield from _pauses(module, function, budget)
+            yield from _deadlines(module, function, has)
+            if has.certain:
+                yield from _pauses(module, function, has.budget)
+            else:
+                yield from _second_budgets(module, function, has)
 
 
 def _functions(scope: Scope) -> Iterator[Scope]:
@@ -47,7 +69,7 @@ def _functions(scope: Scope) -> Iterator[Scope]:
 
 
 def _finding(module: Module, node: ast.expr | ast.stmt, message: str, remedy: str, fix: Fix | None) -> Finding:
-    return Finding("migrate", "made-by-hand", module.source.path, module.span(node), message, remedy, fix=fix)
+    return Finding(OWN, "made-by-hand", module.source.path, module.span(node), message, remedy, fix=fix)
 
 
 def _pauses(module: Module, function: Scope, budget: str) -> Iterator[Finding]:
@@ -61,7 +83,25 @@ def _pauses(module: Module, function: Scope, budget: str) -> Iterator[Finding]:
         yield _finding(module, call, "a pause that knows nothing of the budget", f"`{budget}.sleep(…)`", fix)
 
 
-def _deadlines(module: Module, function: Scope, budget: str) -> Iterator[Finding]:
+def _second_budgets(module: Module, function: Scope, has: AtHand) -> Iterator[Finding]:
+    """`name = Budget.of(60, "publish")` where the budget may be None: a rule's fix would ask that."""
+    for call in function.calls:
+        if not any(target.name == _BUDGET_OF for target in module.targets(call)) or len(call.args) > 2 or call.keywords:
+            continue
+        statement = module.statement(call)
+        if isinstance(statement, ast.Assign) and statement.value is call and call.args:
+            name = module.source.segment(call.args[1]) if len(call.args) > 1 else f'"{function.name}"'
+            seconds = module.source.segment(call.args[0])
+            edit = Edit(*module.source.extent(call), has.layer(name, seconds))
+            fix = Fix("its budget is a layer of the one it is given", Safety.UNSAFE, (edit,), _imports(module))
+            yield _finding(module, call, "a second budget", f"`{has.budget}.limit(…)`", fix)
+
+
+def _imports(module: Module) -> tuple[Import, ...]:
+    return (header.free_import(module.tree, module.bound_names, module.settings.helpers, "Budget"),)
+
+
+def _deadlines(module: Module, function: Scope, has: AtHand) -> Iterator[Finding]:
     """`deadline = time.monotonic() + 60` and what is done with it."""
     for name, bindings in function.bindings.items():
         for binding in bindings:
@@ -69,13 +109,13 @@ def _deadlines(module: Module, function: Scope, budget: str) -> Iterator[Finding
                 case ast.Assign(targets=[ast.Name()]), ast.BinOp(left=left, op=ast.Add(), right=right) as total:
                     seconds = right if _is_clock(module, left) else left if _is_clock(module, right) else None
                     if seconds is not None and binding.kind == "assign":
-                        fix = _layer(module, function, name, total, seconds, budget) if len(bindings) == 1 else None
+                        fix = _layer(module, function, name, total, seconds, has) if len(bindings) == 1 else None
+                        layer = f'{name} = {has.budget}.limit("{function.name}", {module.source.segment(seconds)})'
                         yield _finding(
                             module,
                             total,
-                            f"`{name}` is a deadline made by hand, which knows nothing of the budget `{budget}`",
-                            f'derive it: `{name} = {budget}.limit("{name}", {module.source.segment(seconds)})`, and ask'
-                            f" `{name}.remaining()` or `{name}.expired`",
+                            f"`{name}` is a deadline made by hand, which knows nothing of the budget `{has.budget}`",
+                            f"derive it: `{layer}`, and ask `{name}.remaining()` or `{name}.expired`",
                             fix,
                         )
 
@@ -85,19 +125,20 @@ def _is_clock(module: Module, node: ast.expr) -> bool:
 
 
 def _layer(
-    module: Module, function: Scope, name: str, total: ast.BinOp, seconds: ast.expr, budget: str
+    module: Module, function: Scope, name: str, total: ast.BinOp, seconds: ast.expr, has: AtHand
 ) -> Fix | None:
     """The deadline as a layer of the budget; None where something is done with it that a layer cannot."""
     source = module.source
     start, end = source.extent(total)
-    edits = [Edit(start, end, f'{budget}.limit("{name}", {source.segment(seconds)})')]
+    edits = [Edit(start, end, has.layer(f'"{function.name}"', source.segment(seconds)))]
     for node in ast.walk(function.node):
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
             edit = _asked(module, node, name)
             if edit is None:
                 return None
             edits.append(edit)
-    return Fix(f"the deadline `{name}` is a layer of the budget", Safety.UNSAFE, tuple(edits))
+    imports = () if has.certain else _imports(module)
+    return Fix(f"the deadline `{name}` is a layer of the budget", Safety.UNSAFE, tuple(edits), imports)
 
 
 def _asked(module: Module, node: ast.Name, name: str) -> Edit | None:

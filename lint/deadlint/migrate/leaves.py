@@ -11,7 +11,7 @@ from deadlint.check import CannotCheck, check_source
 from deadlint.errors import UserError
 from deadlint.fix import FixError, fix_file
 from deadlint.index.newer import parse
-from deadlint.migrate.deadlines import by_hand
+from deadlint.migrate.deadlines import OWN, AtHand, by_hand
 from deadlint.migrate.names import FunctionName, extents, function_at
 from deadlint.migrate.sources import Sources
 from deadlint.model import Edit, Finding, Fix, Level, Safety
@@ -96,7 +96,7 @@ class _File:
         found = suppress(source, found, self._known, [(rule.code, rule.name) for rule in self._rules])
         places = sorted(extents(parse(source.text)), key=lambda one: (one.first, -one.last))
         lines = original_lines(self._before, source.text)
-        own = by_hand(source, self._settings, self._sources, self._certain())
+        own = by_hand(source, self._settings, self._sources, self._at_hand())
         for finding in (*found, *own):
             function = function_at(places, finding.span.line)
             what = self._what(function)
@@ -107,14 +107,14 @@ class _File:
                 finding,
                 path=self._path,
                 span=replace(finding.span, line=line, end_line=line),
-                fix=self._fix(finding.fix, what, source),
+                fix=finding.fix if finding.code == OWN else self._fix(finding.fix, what, source),
             )
             self._functions[there] = function
             yield there
 
-    def _certain(self) -> dict[str, str]:
-        """The functions that have a budget for certain, and what it is called there."""
-        return {name: what.budget for name, what in self._under.items() if what.budget and what.required}
+    def _at_hand(self) -> dict[str, AtHand]:
+        """The functions that have a budget, and what it is called there."""
+        return {name: AtHand(what.budget, what.required) for name, what in self._under.items() if what.budget}
 
     def _what(self, function: str | None) -> Under | None:
         """What a function has, itself or by what it stands in."""

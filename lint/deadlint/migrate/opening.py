@@ -10,7 +10,7 @@ from deadlint import header
 from deadlint.errors import UserError
 from deadlint.index import limits
 from deadlint.index.scopes import FunctionNode, Scope
-from deadlint.index.values import Const, External, Member, Result, number
+from deadlint.index.values import External, Member, Result, number
 from deadlint.migrate.signature import free_name
 from deadlint.model import Constant, Edit, Import
 from deadlint.region import parse_call, replace_call, rewritten
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from deadlint.index.module import Module
 
 BUDGET_OF = "deadlint_budget.Budget.of"
-SOFT = "soft_time_limit"
 # The keywords by which a scheduler takes the limit of what it runs, and what a number of seconds is multiplied by.
 _KEYWORDS: dict[str, tuple[str, str]] = {
     "prefect.flow": ("timeout_seconds", "{}"),
@@ -67,9 +66,8 @@ def opening(function: Scope, module: Module, order: Order, helpers: str) -> Open
     node = function.definition
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     _refuse_dag(function, module)
-    hard, soft = _limits(function, module)
-    deadline, reserve = _amounts(function, order, hard)
-    _refuse_shorter(function, deadline, reserve, hard, soft)
+    limit = _limit(function, module)
+    deadline, reserve = _amounts(function, order, limit)
     names = _constants(module, function, deadline, reserve)
     made = _made(function, module)
     if made is not None:
@@ -77,7 +75,7 @@ def opening(function: Scope, module: Module, order: Order, helpers: str) -> Open
     name = free_name(node)
     budget = header.free_import(module.tree, module.bound_names, helpers, "Budget")
     text = f'{name} = {budget.alias or budget.name}.of({names[0].name}, "{function.name}", reserve={names[1].name})'
-    edits, imports, said = _limit_edits(function, module, names, hard)
+    edits, imports, said = ((), (), ()) if _sets_limit(function, module) else _limit_edits(function, module, names)
     return Opening(
         name,
         (_first(module, node, text), *edits),
@@ -107,40 +105,25 @@ def _decorator_name(decorator: ast.expr, function: Scope, module: Module) -> str
     return ""
 
 
-def _limits(function: Scope, module: Module) -> tuple[float | None, float | None]:
-    """The hard and the soft limit that decorators put on the entry."""
-    hard, soft = [], []
-    for site in limits.decorator_sites(function, module):
-        limit = limits.decorator_limit(site, function.name)
-        if limit is not None and limit.seconds is not None:
-            hard.append(limit.seconds)
-        match site.argument(SOFT).constant:
-            case Const() as value if (seconds := number(value)) is not None and site.name in limits.CELERY_TASKS:
-                soft.append(seconds)
-    return min(hard, default=None), min(soft, default=None)
+def _limit(function: Scope, module: Module) -> float | None:
+    """The tightest limit that decorators put on the entry; None where they set none, or none that is known."""
+    return min((one.seconds for one in limits.on_function(function, module) if one.seconds is not None), default=None)
 
 
-def _amounts(function: Scope, order: Order, hard: float | None) -> tuple[float, float]:
-    deadline = order.deadline if order.deadline is not None else hard
+def _amounts(function: Scope, order: Order, limit: float | None) -> tuple[float, float]:
+    """The deadline and the reserve; refused where the decorator's limit would come first."""
+    deadline = order.deadline if order.deadline is not None else limit
     if deadline is None:
         raise UserError(f"`{function.name}` has no limit of its own to take the deadline from; give --deadline SECONDS")
     reserve = order.reserve if order.reserve is not None else round(deadline / 10, 3)
     if reserve >= deadline:
         raise UserError(f"a reserve of {reserve:g} s leaves nothing of the deadline of {deadline:g} s; give less")
+    if limit is not None and limit < deadline:
+        raise UserError(
+            f"`{function.name}` is ended after {limit:g} s by its decorator, so a deadline of {deadline:g} s would"
+            f" never be reached; give --deadline {limit:g}, or raise that limit first"
+        )
     return deadline, reserve
-
-
-def _refuse_shorter(function: Scope, deadline: float, reserve: float, hard: float | None, soft: float | None) -> None:
-    if hard is not None and hard < deadline:
-        raise UserError(
-            f"`{function.name}` is ended after {hard:g} s by its decorator, so a deadline of {deadline:g} s would never"
-            f" be reached; give --deadline {hard:g}, or raise that limit first"
-        )
-    if soft is not None and soft < deadline - reserve:
-        raise UserError(
-            f"the soft limit of `{function.name}` fires after {soft:g} s, before the work has to be over"
-            f" ({deadline - reserve:g} s); give --reserve {deadline - soft:g}, or raise that limit first"
-        )
 
 
 def _constants(module: Module, function: Scope, deadline: float, reserve: float) -> tuple[Constant, Constant]:
@@ -221,15 +204,20 @@ def _first(module: Module, node: FunctionNode, text: str) -> Edit:
     return Edit(start, start, f"{indentation}{text}{source.newline}")
 
 
+def _sets_limit(function: Scope, module: Module) -> bool:
+    """Whether a decorator sets a limit, known or not."""
+    return any(True for _ in limits.on_function(function, module))
+
+
 def _limit_edits(
-    function: Scope, module: Module, names: tuple[Constant, Constant], hard: float | None
+    function: Scope, module: Module, names: tuple[Constant, Constant]
 ) -> tuple[tuple[Edit, ...], tuple[Import, ...], tuple[str, ...]]:
     """The limit of an orchestrated entry, where its decorator gives none."""
     node = function.definition
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     for decorator in node.decorator_list:
         name = _decorator_name(decorator, function, module)
-        if name not in _KEYWORDS or hard is not None:
+        if name not in _KEYWORDS:
             continue
         keyword, form = _KEYWORDS[name]
         imports: tuple[Import, ...] = ()
@@ -239,7 +227,8 @@ def _limit_edits(
             delta = imports[0].alias or imports[0].name
         added = [(keyword, form.format(names[0].name, delta=delta))]
         if name in limits.CELERY_TASKS:
-            added.insert(0, (SOFT, f"{names[0].name} - {names[1].name}"))
+            # The worker's process is killed where neither the budget nor the exception of the soft limit ended it.
+            added = [("soft_time_limit", names[0].name), (keyword, f"{names[0].name} + {names[1].name}")]
         said = tuple(f"its own limit: `{keyword}={value}`" for keyword, value in added)
         return (_with_keywords(module, decorator, added),), imports, said
     return (), (), ()
