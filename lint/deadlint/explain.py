@@ -12,9 +12,7 @@ from deadlint.shape import nearest
 
 def explain(wanted: str, out: TextIO) -> None:
     """Print the page of a rule. Raises `UserError` where no rule has that code or name."""
-    rule = _find(wanted)
-    title = f"# {rule.code} {rule.name}\n\n"
-    text = f"{title}{rule.documentation()}\n\nSince {rule.since}.\n"
+    text = page(_find(wanted))
     if not out.isatty():
         out.write(text)
         return
@@ -23,6 +21,11 @@ def explain(wanted: str, out: TextIO) -> None:
 
     console = Console(file=out)
     console.print(Markdown(text, hyperlinks=False), width=min(console.width, 100))
+
+
+def page(rule: Rule) -> str:
+    """The page of a rule, as Markdown."""
+    return f"# {rule.code} {rule.name}\n\n{rule.documentation()}\n\nSince {rule.since}.\n"
 
 
 def list_rules(out: TextIO, *, as_json: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
@@ -35,6 +35,7 @@ class Judge:
 
     rules: Sequence[Rule]
     order: Order
+    unsaved: Mapping[str, str] = field(default_factory=dict)  # what an editor holds of files, by absolute path
     seconds: dict[str, float] = field(default_factory=dict)
     files: dict[str, int] = field(default_factory=dict)
     _plans: dict[int, _Plan] = field(default_factory=dict)
@@ -56,6 +57,30 @@ class Judge:
             return self._judge(target, _unwritten(target.path, data))
         except Exception as error:
             return Outcome(problem=_internal(error, self.order.debug))
+
+    def judge_text(self, target: Target, source: SourceFile, *, with_fixes: bool = True) -> Outcome:
+        """The same for a text that an editor holds."""
+        from deadlint.check import CannotCheck  # noqa: PLC0415 - see `_check`
+
+        plan = self._plan(target.settings)
+        try:
+            task = plan.task(target, source.text.encode("utf-8", "replace"))
+            checked = self._checked(source, target, plan, task, with_fixes=with_fixes)
+        except CannotCheck as error:
+            return Outcome(problem=str(error))
+        except Exception as error:
+            return Outcome(problem=_internal(error, self.order.debug))
+        depends = plan.project.depends_on(target.path)
+        return Outcome(findings=tuple(checked.findings), exits=checked.exits, depends=depends)
+
+    def project(self, settings: Settings) -> Project:
+        """The modules that files with these settings import from each other."""
+        return self._plan(settings).project
+
+    def changed(self, path: str) -> None:
+        """Forget what rests on the content of the file at `path`, an absolute path."""
+        for plan in self._plans.values():
+            plan.project.changed(path)
 
     def _judge(self, target: Target, before: Snapshot) -> Outcome:
         plan = self._plan(target.settings)
@@ -122,7 +147,9 @@ class Judge:
             depends=plan.project.depends_on(target.path),
         )
 
-    def _checked(self, source: SourceFile, target: Target, plan: _Plan, task: _Task) -> Checked:
+    def _checked(
+        self, source: SourceFile, target: Target, plan: _Plan, task: _Task, *, with_fixes: bool = True
+    ) -> Checked:
         """All findings of one text, marked where suppressed; in a test file all are for strict readers."""
         from deadlint.check import Checked, examine  # noqa: PLC0415 - few files come this far
 
@@ -131,6 +158,7 @@ class Judge:
                 source,
                 target.settings,
                 task.rules,
+                with_fixes=with_fixes,
                 project=plan.project,
                 entered=target.entered,
                 with_exits=task.follows,
@@ -150,7 +178,7 @@ class Judge:
     def _plan(self, settings: Settings) -> _Plan:
         plan = self._plans.get(id(settings))
         if plan is None:
-            plan = self._plans[id(settings)] = _Plan.of(settings, self.rules)
+            plan = self._plans[id(settings)] = _Plan.of(settings, self.rules, self.unsaved)
         return plan
 
     def _timed(self, step: str, work: Callable[[], _Result]) -> _Result:
@@ -181,11 +209,12 @@ class _Plan:
     origins: Screen
     tests: Patterns
     ignores: tuple[tuple[Patterns, tuple[str, ...]], ...]
+    unsaved: Mapping[str, str]
     _active: dict[tuple[str, ...], tuple[Rule, ...]] = field(default_factory=dict)
     _project: Project | None = None
 
     @classmethod
-    def of(cls, settings: Settings, rules: Sequence[Rule]) -> _Plan:
+    def of(cls, settings: Settings, rules: Sequence[Rule], unsaved: Mapping[str, str]) -> _Plan:
         select = (*settings.select, *settings.extend_select) if settings.select else ()
         chosen = selected(rules, select, settings.ignore)
         return cls(
@@ -196,6 +225,7 @@ class _Plan:
             Screen([Origins()]),
             Patterns(settings.root, settings.tests),
             tuple((Patterns(settings.root, [pattern]), codes) for pattern, codes in settings.per_file_ignores),
+            unsaved,
         )
 
     @property
@@ -204,7 +234,7 @@ class _Plan:
         if self._project is None:
             from deadlint.project import Project  # noqa: PLC0415 - few files come this far
 
-            self._project = Project(self.settings)
+            self._project = Project(self.settings, self.unsaved)
         return self._project
 
     def task(self, target: Target, data: bytes) -> _Task:

@@ -6,7 +6,7 @@ import gc
 import os.path
 import sys
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -30,11 +30,15 @@ _LARGEST = 1_000_000
 
 
 class Project:
-    """What the imports of a file lead to."""
+    """What the imports of a file lead to.
 
-    def __init__(self, settings: Settings) -> None:
+    `unsaved` is what an editor holds of files, by absolute path: it counts in place of what the disk has.
+    """
+
+    def __init__(self, settings: Settings, unsaved: Mapping[str, str] | None = None) -> None:
         forget()  # the disk may have changed since the last project, as it does under an editor
         self._settings = settings
+        self._unsaved = {} if unsaved is None else unsaved
         self._modules: OrderedDict[str, Module | None] = OrderedDict()
         self._dropped = 0
         self.effort = Effort()
@@ -46,14 +50,25 @@ class Project:
 
         Complete only after the file was checked.
         """
+        found = self._reached(os.path.abspath(path)) - {os.path.abspath(path)}
+        return tuple(self._places.get(place) or Place(place, Kind.at(place)) for place in sorted(found))
+
+    def changed(self, path: str) -> None:
+        """Forget what is known of the file at `path`, an absolute path, and of the modules that its names came into."""
+        for other in [one for one in self._modules if one == path or path in self._reached(one)]:
+            del self._modules[other]
+        self._asked.pop(path, None)
+        self._places.pop(path, None)
+
+    def _reached(self, path: str) -> set[str]:
+        """Where the imports of a file lead, and those of what they lead to."""
         found: set[str] = set()
-        stack = [os.path.abspath(path)]
+        stack = [path]
         while stack:
             new = self._asked.get(stack.pop(), set()) - found
             found |= new
             stack += new
-        found.discard(os.path.abspath(path))
-        return tuple(self._places.get(place) or Place(place, Kind.at(place)) for place in sorted(found))
+        return found
 
     def elsewhere(self, target: str, importer: str) -> Values:
         """What the dotted name `target` stands for, as the file `importer` sees it.
@@ -95,18 +110,24 @@ class Project:
         from deadlint.index.module import Module  # noqa: PLC0415 - modules ask their project in turn
 
         try:
+            source = self._source(path)
+            return None if source is None else Module(source, self._settings, self, asked_only=True)
+        except (UnreadableSource, SyntaxError, ValueError, RecursionError, MemoryError):
+            # The file's own check says what is wrong with it.
+            return None
+
+    def _source(self, path: str) -> SourceFile | None:
+        """The text of a file; None where it cannot be read or is too large. Raises `UnreadableSource`."""
+        unsaved = self._unsaved.get(path)
+        if unsaved is not None:
+            return SourceFile(shown(path), unsaved)
+        try:
             self._places[path], data = Place.read(path)
         except OSError:
             # Not what `Kind.at` says of it: once it can be read, what rests on it is to be found anew.
             self._places[path] = Place(path, Kind.NOTHING)
             return None
-        try:
-            if len(data) > _LARGEST:
-                return None
-            return Module(SourceFile.decode(shown(path), data), self._settings, self, asked_only=True)
-        except (UnreadableSource, SyntaxError, ValueError, RecursionError, MemoryError):
-            # The file's own check says what is wrong with it.
-            return None
+        return SourceFile.decode(shown(path), data) if len(data) <= _LARGEST else None
 
 
 def _followed(module: Module, names: tuple[str, ...]) -> Values:

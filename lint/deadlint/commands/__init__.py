@@ -10,6 +10,7 @@ import click
 LAZY: dict[str, str] = {  # by name, with the line that `deadlint --help` shows of it
     "baseline": "Keep a list of findings that are known and not reported.",
     "migrate": "Thread one budget from an entry point to every blocking call that it reaches.",
+    "server": "Serve an editor (Language Server Protocol).",
     "tree": "Show the limits of flows, jobs, DAGs, tasks and `main` as a tree.",
 }
 
