@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import queue
 import re
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -75,13 +77,28 @@ def _cut(texts: list[str], lines: int) -> str:
             return "".join(kept)
 
 
+def _inside_a_function(text: str) -> int:
+    """A line, counted from 0, in the middle of the text before which a statement of a function can stand."""
+    lines = text.split("\n")
+    for number in range(len(lines) // 2, len(lines)):
+        if lines[number].startswith("    ") and not lines[number].startswith("     "):
+            try:
+                compile("\n".join([*lines[:number], "    typed = 1", *lines[number:]]), "", "exec")
+            except SyntaxError:
+                continue
+            return number
+    raise ValueError("no function in the second half")
+
+
 class Client:
-    """Just enough of an editor, without threads or an event loop that would be measured as well."""
+    """Just enough of an editor. It always reads, or the server would wait for it."""
 
     def __init__(self, folder: Path) -> None:
         command = [sys.executable, "-m", "deadlint", "server"]
         self._server = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._id = 0
+        self._heard: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        threading.Thread(target=self._listen, daemon=True).start()
         self.request("initialize", {"processId": None, "rootUri": folder.as_uri(), "capabilities": {}})
         self.notify("initialized", {})
 
@@ -92,14 +109,14 @@ class Client:
         self._id += 1
         self._send({"id": self._id, "method": method, "params": params})
         while True:
-            message = self.read()
+            message = self._heard.get(timeout=60)
             if message.get("id") == self._id and "method" not in message:
                 return message.get("result")
 
     def published(self, version: int) -> list[Any]:
         """The diagnostics of a version, once they are there."""
         while True:
-            message = self.read()
+            message = self._heard.get(timeout=60)
             if message.get("method") == "textDocument/publishDiagnostics":
                 params = message["params"]
                 if params.get("version") == version:
@@ -110,13 +127,15 @@ class Client:
         self.notify("exit", None)
         self._server.wait(timeout=30)
 
-    def read(self) -> Any:
-        assert self._server.stdout is not None
+    def _listen(self) -> None:
+        stream = self._server.stdout
+        assert stream is not None
         length = 0
-        while line := self._server.stdout.readline().strip():
+        while line := stream.readline():
             if line.lower().startswith(b"content-length:"):
                 length = int(line.split(b":")[1])
-        return json.loads(self._server.stdout.read(length))
+            elif not line.strip():
+                self._heard.put(json.loads(stream.read(length)))
 
     def _send(self, message: dict[str, Any]) -> None:
         assert self._server.stdin is not None
@@ -135,7 +154,7 @@ def measure(text: str, keys: int, *, burst: bool) -> tuple[int, list[float]]:
         document = {"uri": uri, "languageId": "python", "version": 0, "text": text}
         client.notify("textDocument/didOpen", {"textDocument": document})
         found = len(client.published(0))
-        line = next(number for number, one in enumerate(text.split("\n")) if one.startswith("    ") and number > 500)
+        line = _inside_a_function(text)
         times = []
         for key in range(1, keys + 1):
             at = {"line": line, "character": 0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import os
 import sys
@@ -153,7 +154,7 @@ class Editor(LanguageClient):
         context = types.CodeActionContext(diagnostics=[], only=None if only is None else [*only])
         params = types.CodeActionParams(types.TextDocumentIdentifier(uri), span, context)
         found = await self.text_document_code_action_async(params)
-        return {one.title: one for one in found or () if isinstance(one, types.CodeAction)}
+        return {one.title: _action(one) for one in found or ()}
 
     async def hover(self, uri: str, on: str) -> str:
         """The text of the hover at the first place of a text; empty where there is none."""
@@ -176,6 +177,14 @@ class Editor(LanguageClient):
 
 def _label(hint: types.InlayHint) -> str:
     return hint.label if isinstance(hint.label, str) else "".join(part.value for part in hint.label)
+
+
+def _action(found: types.CodeAction | types.Command) -> types.CodeAction:
+    """What the server sent: lsprotocol takes an action with a command in it for the command itself."""
+    if isinstance(found, types.CodeAction):
+        return found
+    inner: dict[str, Any] = ast.literal_eval(str(found.command))
+    return types.CodeAction(found.title, command=types.Command(inner["title"], inner["command"], None, inner["arguments"]))
 
 
 def place(text: str, offset: int) -> types.Position:

@@ -9,10 +9,9 @@ from lsprotocol import types
 
 from deadlint.graph import Around
 from deadlint.model import Finding, Span
-from deadlint.report.whole_message import whole_message
 from deadlint.rule import Rule
 from deadlint.server.effective import Held, seconds
-from deadlint.server.pages import hover_text
+from deadlint.server.pages import hover_text, page_uri
 from deadlint.server.places import Places
 from deadlint.server.positions import Positions
 
@@ -36,15 +35,25 @@ def hover(
     # Innermost first: a hover on a call is about that call, not about the `with` around it.
     if len(sections) > 1:
         sections, spans = [sections[-1]], [spans[-1]]
-    for finding in findings:
-        if _covers(positions, finding.span, offset):
-            sections.append(f"**{finding.code}** {whole_message(finding)}")
-            sections += [hover_text(rule) for rule in rules if rule.code == finding.code]
-            spans.append(finding.span)
+    found = [one for one in findings if _covers(positions, one.span, offset)]
+    spans += [one.span for one in found]
+    codes = {one.code for one in found}
+    sections += _rule_texts([rule for rule in rules if rule.code in codes])
     if not sections:
         return None
     text = "\n\n---\n\n".join(sections)
     return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), positions.of_span(spans[-1]))
+
+
+def _rule_texts(rules: Sequence[Rule]) -> Iterator[str]:
+    """The text of a rule; of several what each finds, and where the rest is."""
+    if len(rules) == 1:
+        yield hover_text(rules[0])
+        return
+    for rule in rules:
+        page = page_uri(rule.code)
+        title = f"**{rule.code}** {rule.name}"
+        yield f"{f'[{title}]({page})' if page else title}: {rule.summary()}"
 
 
 def held_text(held: Held, places: Places) -> str:
