@@ -77,10 +77,10 @@ class Judge:
         """The modules that files with these settings import from each other."""
         return self._plan(settings).project
 
-    def changed(self, path: str) -> None:
+    def forget_file(self, path: str) -> None:
         """Forget what rests on the content of the file at `path`, an absolute path."""
         for plan in self._plans.values():
-            plan.project.changed(path)
+            plan.project.forget_file(path)
 
     def _judge(self, target: Target, before: Snapshot) -> Outcome:
         plan = self._plan(target.settings)

@@ -53,7 +53,7 @@ class Project:
         found = self._reached(os.path.abspath(path)) - {os.path.abspath(path)}
         return tuple(self._places.get(place) or Place(place, Kind.at(place)) for place in sorted(found))
 
-    def changed(self, path: str) -> None:
+    def forget_file(self, path: str) -> None:
         """Forget what is known of the file at `path`, an absolute path, and of the modules that its names came into."""
         for other in [one for one in self._modules if one == path or path in self._reached(one)]:
             del self._modules[other]
@@ -82,6 +82,8 @@ class Project:
             return ()
         path, rest, looked_at = locate(target, package_root(importer), self._settings.root)
         self._asked.setdefault(os.path.abspath(importer), set()).update(looked_at, package_marks(importer))
+        if self._unsaved:
+            path, rest = self._never_saved(target, path, looked_at) or (path, rest)
         if path is None or not rest or _same(path, importer):
             return ()
         module = self._module(path)
@@ -92,6 +94,19 @@ class Project:
             return _followed(module, rest)
         finally:
             self.effort.busy.discard(key)
+
+    def _never_saved(
+        self, target: str, path: str | None, looked_at: tuple[str, ...]
+    ) -> tuple[str, tuple[str, ...]] | None:
+        """The first file looked for that only the editor has, and the rest of the name within it."""
+        parts = tuple(target.split("."))
+        for candidate in looked_at[: looked_at.index(path)] if path in looked_at else looked_at:
+            if candidate in self._unsaved:
+                stem = candidate.removesuffix(".py").removesuffix(f"{os.sep}__init__")
+                for length in range(len(parts), 0, -1):
+                    if stem.endswith(os.sep + os.sep.join(parts[:length])):
+                        return candidate, parts[length:]
+        return None
 
     def _module(self, path: str) -> Module | None:
         if path in self._modules:

@@ -51,7 +51,7 @@ class Editor(LanguageClient):
             lambda: types.ShowDocumentResult(success=True),
         )
         heard(types.CLIENT_REGISTER_CAPABILITY, lambda params: self.registered.extend(params.registrations))
-        heard(types.WINDOW_WORK_DONE_PROGRESS_CREATE, lambda params: self.progress.append(params))
+        heard(types.WINDOW_WORK_DONE_PROGRESS_CREATE, self.progress.append)
         heard(types.PROGRESS, lambda params: self.progress.append(params.value))
         heard(types.WORKSPACE_DIAGNOSTIC_REFRESH, lambda _: self.refreshes.append("diagnostics"))
         heard(types.WORKSPACE_INLAY_HINT_REFRESH, lambda _: self.refreshes.append("hints"))

@@ -47,7 +47,7 @@ def test_a_client_that_pulls_is_asked_to_pull_again(project: Path) -> None:
             await editor.pull(client)
             editor.replace(client, "requests.Session()", "object()")
             await editor.until(lambda: "diagnostics" in editor.refreshes)
-            assert (await editor.pull(use, before.result_id)).items == []
+            assert not (await editor.pull(use, before.result_id)).items
 
     asyncio.run(session())
 

@@ -58,7 +58,7 @@ class Analysis:
         def settle() -> None:
             if created:
                 forget()
-            self.judge.changed(path)
+            self.judge.forget_file(path)
 
         self._pending.append(settle)
 
