@@ -153,11 +153,12 @@ class Graph:
 
     def _run_by(self, call: ast.Call, scope: Scope) -> Iterator[Scope]:
         """The functions that a call runs, of whatever file; of a class its `__init__`."""
-        yield from (function.scope for function in self.module.run_by(call, scope))
+        for function in (*self.module.run_by(call, scope), *self.module.run_by_operator(call, scope)):
+            yield function.scope
         for value in self.module.resolver.evaluate(call.func, scope):
             match value:
                 case Class(scope=made):
-                    yield from (function for function in made.functions if function.name == "__init__")
+                    yield from (method for method in made.functions if method.name == "__init__")
 
     def _entry(self, function: Scope) -> Entry:
         return self.entries.get(function.qualified_name, Entry())

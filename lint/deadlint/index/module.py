@@ -14,7 +14,7 @@ from deadlint.index.newer import parse
 from deadlint.index.outline import Outline, outline
 from deadlint.index.resolve import Resolver
 from deadlint.index.scopes import Scope, Walker, dotted
-from deadlint.index.values import Attached, Class, Function, Partial, Values, union
+from deadlint.index.values import UNKNOWN, Attached, Class, Function, Partial, Values, union
 from deadlint.model import Span
 from deadlint.project import Project, package_of
 from deadlint.settings import Settings
@@ -219,7 +219,8 @@ class Module:
         found = []
         for call in self._mentions.get(function.name, ()):
             scope = self.walker.scope_of[call]
-            if any(f.scope is function for f in self.run_by(call, scope)):
+            run = (*self.run_by(call, scope), *self.run_by_operator(call, scope))
+            if any(one.scope is function for one in run):
                 found.append((call, scope))
         if function.name == "__init__" and function.owner is not None:
             found.extend(
@@ -238,14 +239,25 @@ class Module:
                     found.append(function)
                 case Partial(function=Function() as function):
                     found.append(function)
-        for handed in {_handed_over(call, target.name): None for target in self.targets(call)}:
-            for value in self.resolver.evaluate(handed, scope) if handed is not None else ():
-                match value:
-                    case Function():
-                        found.append(value)
-                    case Attached(function=function) | Partial(function=Function() as function):
-                        found.append(function)
+        for name in {target.name for target in self.targets(call)} & _HANDED_OVER.keys():
+            if _HANDED_OVER[name] < len(call.args):
+                found += self._functions(call.args[_HANDED_OVER[name]], scope)
         return tuple(found)
+
+    def run_by_operator(self, call: ast.Call, scope: Scope) -> tuple[Function, ...]:
+        """The functions that an Airflow operator is handed to run, with arguments that the call does not show."""
+        handed = [keyword.value for keyword in call.keywords if keyword.arg == "python_callable"]
+        if not handed or not any(limits.is_operator(target.name) for target in self.targets(call)):
+            return ()
+        return tuple(self._functions(handed[0], scope))
+
+    def _functions(self, node: ast.expr, scope: Scope) -> Iterator[Function]:
+        for value in self.resolver.evaluate(node, scope):
+            match value:
+                case Function():
+                    yield value
+                case Attached(function=function) | Partial(function=Function() as function):
+                    yield function
 
     def runs_directly(self, call: ast.Call, function: Scope) -> bool:
         """Whether a call that runs `function` does so where it stands: no `to_thread`, no `submit`, no new task."""
@@ -273,29 +285,22 @@ class Module:
 
     def _arguments(self, function: Scope, name: str) -> Values:
         """What the callers in the file pass for a parameter."""
-        found = []
+        found: list[Values] = []
         for call, scope in self.callers(function):
             bound = Function(function, None)
             values = self.resolver.evaluate(call.func, scope)
             for value in values:
                 if isinstance(value, Function) and value.scope is function:
                     bound = value
+            if not values or any(t.name in _HANDED_OVER or limits.is_operator(t.name) for t in targets_of(values)):
+                found.append((UNKNOWN,))  # what it is handed with stands among the arguments of another function
+                continue
             if function.owner is not None and bound.receiver is None and function.name == "__init__":
                 bound = Function(function, values[0])
             argument = self.resolver.argument_for(bound, name, call)
             if argument is not None:
                 found.append(self.resolver.evaluate(argument, scope))
         return union(*found)
-
-
-def _handed_over(call: ast.Call, name: str) -> ast.expr | None:
-    """The argument of a call that is a function which it runs, if it runs one."""
-    position = _HANDED_OVER.get(name)
-    if position is not None and position < len(call.args):
-        return call.args[position]
-    if limits.is_operator(name):
-        return next((keyword.value for keyword in call.keywords if keyword.arg == "python_callable"), None)
-    return None
 
 
 def _certainly_no_function(value: ast.expr | None, names: frozenset[str]) -> bool:
