@@ -72,7 +72,7 @@ class Module:
     def span(self, node: ast.expr | ast.stmt | ast.ExceptHandler) -> Span:
         """The span of a node; of a compound statement only its first line."""
         start, end = self.source.extent(node)
-        if isinstance(node, ast.ExceptHandler | ast.With | ast.AsyncWith | ast.While | ast.For | ast.FunctionDef):
+        if isinstance(node, _COMPOUND):
             first_line = self.source.line_starts[node.lineno - 1] + len(self.source.line(node.lineno))
             end = min(end, first_line)
         return self.source.span(start, end)
@@ -316,6 +316,10 @@ def _certainly_no_function(value: ast.expr | None, names: frozenset[str]) -> boo
 
 # What a task's decorator adds that runs the function while the caller waits or holds its future.
 _RUNNING = frozenset({"submit", "map", "fn", "run", "__wrapped__"})
+_COMPOUND = (
+    ast.ExceptHandler | ast.With | ast.AsyncWith | ast.While | ast.For | ast.AsyncFor | ast.FunctionDef
+    | ast.AsyncFunctionDef | ast.ClassDef
+)  # fmt: skip
 _HANDING_LIMITS = ("apply_async", "send_with_options", ".to_job(", "with_options", "job_timeout", "func_timeout")
 # What is awaited together with the coroutines that it is given.
 _AWAITING = frozenset({"wait_for", "gather", "shield"})
