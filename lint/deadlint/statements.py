@@ -45,12 +45,13 @@ class Statements:
             tree = ast.parse(self._source.text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return {}
-        found: dict[int, tuple[int, int]] = {}
-        for first, last in self._heads(tree.body):
-            for line in range(first, last + 1):
-                known = found.get(line, (first, last))
-                found[line] = (min(first, known[0]), max(last, known[1]))
-        return found
+        joined: list[tuple[int, int]] = []
+        for first, last in sorted(self._heads(tree.body)):
+            if joined and first <= joined[-1][1]:  # `a; b`: comments are found by reading from where `a` begins
+                joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
+            else:
+                joined.append((first, last))
+        return {line: lines for lines in joined for line in range(lines[0], lines[1] + 1)}
 
     def _heads(self, body: Sequence[ast.stmt]) -> Iterator[tuple[int, int]]:
         """The lines of each simple statement and of each head, as deep as they go."""

@@ -84,6 +84,7 @@ def cleaned(text: str) -> str:
         "x = (\n    1,\n    get(),\n    # noqa: DL201\n)\n",
         'get("""\ntext\n""")  # noqa: DL201\n',
         "a = 1; get(); b = (  # noqa: DL201\n)\n",
+        'a = """\n"""; b = get("""\n""")  # noqa: DL201\n',
         "if 1: get(\n)  # noqa: DL201\n",
         "with get(  # noqa: DL201\n) as x:\n    pass\n",
         "with get(\n) as x:  # noqa: DL201\n    pass\n",

@@ -8,6 +8,7 @@ import click
 
 # The command is the function of the same name (`-` as `_`) in the module of that name.
 LAZY: dict[str, str] = {  # by name, with the line that `deadlint --help` shows of it
+    "add-ignore": "Write comments that suppress what is found.",
     "baseline": "Keep a list of findings that are known and not reported.",
     "migrate": "Thread one budget from an entry point to every blocking call that it reaches.",
     "server": "Serve an editor (Language Server Protocol).",

@@ -15,7 +15,7 @@ from deadlint.baseline import entries_of
 from deadlint.config import Configurations, Overrides, project_root
 from deadlint.errors import UserError
 from deadlint.model import Level
-from deadlint.report.concise import concise
+from deadlint.report import Options, printer
 from deadlint.report.printable import encodable, printable
 from deadlint.report.problems import print_problems
 from deadlint.report.progress import progress
@@ -112,11 +112,10 @@ def check(**options: Any) -> int:
     good = True
     for one in _comparisons(result):
         shown = os.path.relpath(one.path)
-        lines = [printable(f"{shown}: stale: {baseline_file.line(entry)}") for entry in one.stale]
-        lines += [f"{concise(finding)} (not in {printable(shown)})" for finding in one.new]
-        for line in lines:
-            click.echo(encodable(line, sys.stdout))
-        if lines:
+        for entry in one.stale:
+            click.echo(encodable(printable(f"{shown}: stale: {baseline_file.line(entry)}"), sys.stdout))
+        printer("concise")(replace(result, findings=one.new), sys.stdout, Options(quiet=True))
+        if one.stale or one.new:
             good = False
             asked.say(
                 f"{shown}: {len(one.stale)} stale, {len(one.new)} not listed; "
