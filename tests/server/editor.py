@@ -26,7 +26,8 @@ class Editor(LanguageClient):
         self.messages: list[str] = []
         self.shown: list[str] = []
         self.registered: list[types.Registration] = []
-        self.progress: list[Any] = []
+        self.tokens: list[int | str] = []
+        self.progress: list[dict[str, Any]] = []
         self.refreshes: list[str] = []
         self.texts: dict[str, str] = {}
         self.versions: dict[str, int] = {}
@@ -51,7 +52,7 @@ class Editor(LanguageClient):
             lambda: types.ShowDocumentResult(success=True),
         )
         heard(types.CLIENT_REGISTER_CAPABILITY, lambda params: self.registered.extend(params.registrations))
-        heard(types.WINDOW_WORK_DONE_PROGRESS_CREATE, self.progress.append)
+        heard(types.WINDOW_WORK_DONE_PROGRESS_CREATE, lambda params: self.tokens.append(params.token))
         heard(types.PROGRESS, lambda params: self.progress.append(params.value))
         heard(types.WORKSPACE_DIAGNOSTIC_REFRESH, lambda _: self.refreshes.append("diagnostics"))
         heard(types.WORKSPACE_INLAY_HINT_REFRESH, lambda _: self.refreshes.append("hints"))

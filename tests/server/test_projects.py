@@ -119,3 +119,98 @@ def test_modules_that_import_each_other_are_checked(project: Path) -> None:
             await editor.published_codes(use, [])
 
     asyncio.run(session())
+
+
+FLOW = """\
+from prefect import task
+
+from tiles import warp
+
+
+@task(timeout_seconds=600)
+def build_tile(source):
+    warp(source)
+"""
+TILES = 'import subprocess\n\n\ndef warp(source):\n    subprocess.run(["gdalinfo", source], timeout=900)\n'
+
+
+def test_limits_of_callers_in_other_files_are_known(project: Path) -> None:
+    """Also of those that are not open: the project is indexed first, and the editor shows how far that is."""
+    write(project, "flow.py", FLOW)
+
+    async def session() -> None:
+        async with editing(project) as editor:
+            tiles = editor.open(write(project, "tiles.py", TILES))
+            await editor.published_codes(tiles, ["DL401"])
+            (found,) = (last := editor.last(tiles)) and last.diagnostics or ()
+            related = [one.location.uri.rpartition("/")[2] for one in found.related_information or ()]
+            assert related == ["flow.py", "flow.py"]
+            assert await editor.hints(tiles) == [
+                'subprocess.run(["gdalinfo", source], timeout=900) ≤ 600 s via build_tile'
+            ]
+            assert "flow.py:8" in await editor.hover(tiles, "subprocess.run")
+            await editor.until(lambda: editor.progress[-1]["kind"] == "end")
+            kinds = [one["kind"] for one in editor.progress]
+            assert (kinds[0], kinds[-1]) == ("begin", "end")
+
+    asyncio.run(session())
+
+
+def test_a_limit_that_changes_in_a_caller_changes_what_is_found(project: Path) -> None:
+    write(project, "flow.py", FLOW)
+
+    async def session() -> None:
+        async with editing(project) as editor:
+            tiles = editor.open(write(project, "tiles.py", TILES))
+            flow = editor.open(project / "flow.py")
+            await editor.published_codes(tiles, ["DL401"])
+            editor.replace(flow, "=600", "=1200")
+            await editor.published_codes(tiles, [])
+            editor.replace(flow, "=1200", "=300")
+            await editor.published_codes(tiles, ["DL401"])
+            assert await editor.hints(tiles) == [
+                'subprocess.run(["gdalinfo", source], timeout=900) ≤ 300 s via build_tile'
+            ]
+            editor.replace(flow, "=300", "=1800")
+            await editor.published_codes(tiles, [])
+            editor.close(flow)
+            await editor.published_codes(tiles, ["DL401"])
+
+    asyncio.run(session())
+
+
+def test_a_limit_is_handed_on_over_a_file_that_is_not_open(project: Path) -> None:
+    write(project, "between.py", "from tiles import warp\n\n\ndef prepare(source):\n    warp(source)\n")
+    write(project, "flow.py", FLOW.replace("tiles import warp", "between import prepare").replace("warp(", "prepare("))
+
+    async def session() -> None:
+        async with editing(project, pull=True) as editor:
+            tiles = editor.open(write(project, "tiles.py", TILES))
+            flow = editor.open(project / "flow.py")
+            await editor.until(lambda: "diagnostics" in editor.refreshes)
+            assert [one.code for one in (await editor.pull(tiles)).items] == ["DL401"]
+            await editor.pull(flow)
+            editor.refreshes.clear()
+            editor.replace(flow, "=600", "=1200")
+            await editor.pull(flow)
+            await editor.until(lambda: "diagnostics" in editor.refreshes)
+            assert not (await editor.pull(tiles)).items
+
+    asyncio.run(session())
+
+
+def test_the_index_can_be_cancelled(project: Path) -> None:
+    for number in range(300):
+        write(project, f"flow_{number}.py", FLOW + "    warp(source)\n" * 40)
+
+    async def session() -> None:
+        async with editing(project) as editor:
+            tiles = editor.open(write(project, "tiles.py", TILES))
+            await editor.until(lambda: editor.progress)
+            editor.window_work_done_progress_cancel(types.WorkDoneProgressCancelParams(editor.tokens[0]))
+            await editor.until(lambda: editor.progress[-1]["kind"] == "end")
+            assert all(one.get("percentage", 0) < 100 for one in editor.progress)
+            editor.replace(tiles, "timeout=900", "timeout=9")
+            await editor.diagnostics(tiles)
+
+    asyncio.run(session())

@@ -8,15 +8,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from deadlint.config import FILE_NAMES, Configurations
-from deadlint.discover import is_excluded
+from deadlint.discover import SUFFIXES, discover, is_excluded
 from deadlint.errors import UserError
+from deadlint.exits import decode
 from deadlint.index.module import Module
 from deadlint.judge import Judge
 from deadlint.model import Finding
-from deadlint.outcome import Order, Status, Target, is_shown, status_of
+from deadlint.outcome import Exits, Order, Status, Target, is_shown, status_of
 from deadlint.project import forget
 from deadlint.rule import Rule, all_rules
 from deadlint.server.buffers import Buffer
+from deadlint.server.callers import Callers
 from deadlint.server.effective import Held, held_in
 from deadlint.server.options import Options
 from deadlint.settings import Settings
@@ -31,6 +33,7 @@ class Checked:
     findings: tuple[Finding, ...] = ()
     problem: str | None = None  # why it could not be checked
     depends: frozenset[str] = frozenset()  # other paths that the findings rest on
+    called_anew: frozenset[str] = frozenset()  # files that are called under something else than before
     with_fixes: bool = False
 
 
@@ -45,6 +48,9 @@ class Analysis:
     _judge: Judge | None = None
     _configurations: Configurations | None = None
     _excluded: dict[str, bool] = field(default_factory=dict)
+    _callers: Callers = field(default_factory=Callers)
+    _indexed: dict[str, Target] = field(default_factory=dict)  # the files of the projects
+    _roots: set[str] = field(default_factory=set)
     _configured_by: dict[str, Status | None] = field(default_factory=dict)
 
     @property
@@ -59,6 +65,8 @@ class Analysis:
             if created:
                 forget()
             self.judge.forget_file(path)
+            if path.endswith(SUFFIXES) and path not in self.unsaved:  # a buffer says so when it is checked
+                self._callers.add([path])
 
         self._pending.append(settle)
 
@@ -81,6 +89,9 @@ class Analysis:
         self._configurations = None
         self._excluded.clear()
         self._configured_by.clear()
+        self._callers = Callers()
+        self._indexed.clear()
+        self._roots.clear()
         forget()
 
     @property
@@ -104,13 +115,15 @@ class Analysis:
                 return Checked(buffer, with_fixes=with_fixes)
         except UserError as error:
             return Checked(buffer, problem=str(error), with_fixes=with_fixes)
-        outcome = self.judge.judge_text(self.target(buffer, settings), source_of(buffer), with_fixes=with_fixes)
+        target = self.target(buffer, settings)
+        outcome = self.judge.judge_text(target, source_of(buffer), with_fixes=with_fixes)
         shown = [one for one in outcome.findings if not one.suppressed and is_shown(one, settings.level)]
         return Checked(
             buffer,
             tuple(shown),
             outcome.problem,
             frozenset(place.path for place in outcome.depends),
+            frozenset(self._callers.put(buffer.path, outcome.exits, target.entered)),
             with_fixes,
         )
 
@@ -124,7 +137,8 @@ class Analysis:
         """The limits in a buffer, with what holds around them; none where it does not parse."""
         try:
             settings = self.settings(buffer.path)
-            module = Module(source_of(buffer), settings, self.judge.project(settings))
+            entries = decode(self._callers.entered(buffer.path))
+            module = Module(source_of(buffer), settings, self.judge.project(settings), entries)
         except (UserError, SyntaxError, ValueError, RecursionError, MemoryError):
             return ()
         try:
@@ -137,7 +151,57 @@ class Analysis:
     def target(self, buffer: Buffer, settings: Settings) -> Target:
         """The buffer as the engine takes it."""
         folder, name = os.path.split(buffer.path)
-        return Target(folder, buffer.path, name, settings, named=True)
+        return Target(folder, buffer.path, name, settings, named=True, entered=self._callers.entered(buffer.path))
+
+    # --- the callers of other files --------------------------------------------------------------------------
+
+    def enlist(self, path: str) -> int:
+        """Let the files of the project that a file belongs to wait for `index`, once. Returns how many are new."""
+        try:
+            configurations = self._read()
+            root = configurations.project(os.path.dirname(path))
+            if root is None or root in self._roots:
+                return 0
+            self._roots.add(root)
+            found = discover([root], configurations)
+        except UserError:
+            return 0  # the check of the file says so
+        new = {
+            (target := Target(folder.path, os.path.join(folder.path, name), name, folder.settings, indexed=True)).path:
+            target
+            for folder in found.folders
+            for name in folder.names
+        }
+        self._indexed.update(new)
+        self._callers.add(new)
+        return len(new)
+
+    def index(self) -> tuple[set[str], int]:
+        """Judge some of the files that wait for what they have around their calls of others.
+
+        Returns the files that are called under something else since, and how many still wait.
+        """
+        return self._callers.settle(self._exits), len(self._callers.waiting)
+
+    def leave_index(self) -> None:
+        """Let no file wait any more: what they have around their calls stays unknown until they change."""
+        self._callers.leave()
+
+    def _exits(self, path: str, entered: bytes) -> Exits:
+        target = self._indexed.get(path)
+        text = self.unsaved.get(path)
+        if target is None:
+            if text is None and not os.path.isfile(path):
+                return ()
+            try:
+                folder, name = os.path.split(path)
+                target = Target(folder, path, name, self.settings(path), indexed=True)
+            except UserError:
+                return ()
+        target = target._replace(entered=entered)
+        if text is not None:
+            return self.judge.judge_text(target, SourceFile(path, text), with_fixes=False).exits
+        return self.judge.judge(target).exits
 
     def _read(self) -> Configurations:
         if self._configurations is None:

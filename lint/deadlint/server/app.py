@@ -19,6 +19,7 @@ from deadlint.server.hints import hints
 from deadlint.server.hover import hover
 from deadlint.server.links import links
 from deadlint.server.pages import page_uri
+from deadlint.server.progress import Hidden, Shown
 from deadlint.server.protocol import Protocol
 from deadlint.server.session import Session
 
@@ -32,6 +33,14 @@ class Server(LanguageServer):
     def __init__(self) -> None:
         super().__init__("deadlint", __version__, protocol_cls=Protocol)
         self.session = Session(self)
+        self._begun = 0
+
+    async def begin(self, title: str, steps: int) -> Shown | Hidden:
+        """Show that work has begun."""
+        if not self.session.client.shows_progress:
+            return Hidden()
+        self._begun += 1
+        return await Shown.begin(self, title, steps, self._begun)
 
     def publish(self, buffer: Buffer, found: list[types.Diagnostic]) -> None:
         """Show the diagnostics of a version of a buffer."""

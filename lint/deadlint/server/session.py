@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol, TypeVar
 
 from lsprotocol import types
@@ -30,8 +31,25 @@ _Result = TypeVar("_Result")
 SETTLED_S = 0.2
 
 
+class Progress(Protocol):
+    """Work that the editor shows and may cancel."""
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the user wants no more of it."""
+
+    def report(self, done: int) -> None:
+        """So many steps are done."""
+
+    def end(self) -> None:
+        """The work is over."""
+
+
 class Editor(Protocol):
     """What a session says to the editor."""
+
+    async def begin(self, title: str, steps: int) -> Progress:
+        """Show that work has begun."""
 
     def publish(self, buffer: Buffer, found: list[types.Diagnostic]) -> None:
         """Show the diagnostics of a version of a buffer."""
@@ -78,6 +96,8 @@ class Session:
     _dirty: dict[str, None] = field(default_factory=dict)
     _later: dict[str, None] = field(default_factory=dict)
     _pushing: asyncio.Task[None] | None = None
+    _indexing: asyncio.Task[None] | None = None
+    _to_enlist: dict[str, None] = field(default_factory=dict)
     _refreshing: asyncio.TimerHandle | None = None
     _clock: int = 0  # counts changes
     _changed_at: dict[str, int] = field(default_factory=dict)
@@ -98,6 +118,8 @@ class Session:
         buffer = self.buffers.open(document, self.folder)
         self._on_change(buffer.path, created=not os.path.exists(buffer.path))
         self._check_soon(buffer.uri)
+        self._to_enlist[buffer.path] = None
+        self._index_soon()
 
     def changed(self, params: types.DidChangeTextDocumentParams) -> None:
         """A document has changed."""
@@ -165,6 +187,9 @@ class Session:
                 self._known[buffer.uri] = Known()
             return None
         self._complain_of(found)
+        if found.called_anew:
+            self._called_anew(found.called_anew)
+            self._index_soon()
         return found
 
     async def held(self, buffer: Buffer) -> tuple[Held, ...] | None:
@@ -207,11 +232,12 @@ class Session:
 
     # --- what is to be done ----------------------------------------------------------------------------------
 
-    async def _run(self, work: Callable[[], _Result]) -> _Result:
+    async def _run(self, work: Callable[[], _Result], *, waited_for: bool = True) -> _Result:
         def settled() -> tuple[bool, _Result]:
             return self.analysis.settle(), work()
 
-        reconfigured, result = await self.worker.run(settled)
+        run = self.worker.run if waited_for else self.worker.run_when_quiet
+        reconfigured, result = await run(settled)
         if reconfigured:
             self._everything_changed()
         return result
@@ -233,11 +259,23 @@ class Session:
         self._clock += 1
         self._changed_at[path] = self._clock
         self.analysis.note(path, created=created)
+        if path not in self.buffers.texts:
+            self._index_soon()
         concerned = [one for one in self.buffers if one.path == path or self._rests_on(one, path)]
         for buffer in concerned:
             self._known[buffer.uri] = Known()
         if any(one.path != path for one in concerned):
             self._look_again([one.uri for one in concerned if one.path != path])
+
+    def _called_anew(self, paths: Iterable[str]) -> None:
+        """Files are called under something else than before: what is found in those that are open may change."""
+        concerned = [one for path in paths if (one := self.buffers.at(path)) is not None]
+        for buffer in concerned:
+            self._clock += 1
+            self._changed_at[buffer.path] = self._clock
+            self._known[buffer.uri] = Known()
+        if concerned:
+            self._look_again([one.uri for one in concerned])
 
     def _rests_on(self, buffer: Buffer, path: str) -> bool:
         known = self._known.get(buffer.uri, Known())
@@ -250,7 +288,9 @@ class Session:
         for buffer in self.buffers:
             self._changed_at[buffer.path] = self._clock
             self._known[buffer.uri] = Known()
+            self._to_enlist[buffer.path] = None
         self._look_again([one.uri for one in self.buffers])
+        self._index_soon()
 
     def _look_again(self, uris: Sequence[str]) -> None:
         """Show anew what is found in buffers that did not change themselves, once typing pauses."""
@@ -287,6 +327,31 @@ class Session:
                 self.editor.publish(buffer, diagnostics(checked, self.places()))
             elif self.buffers.get(uri) is not None:
                 self._dirty.setdefault(uri)
+
+    def _index_soon(self) -> None:
+        if self._indexing is None or self._indexing.done():
+            self._indexing = asyncio.get_running_loop().create_task(self._index())
+
+    async def _index(self) -> None:
+        """Find out who calls whom under what: at first in whole projects, later where something has changed."""
+        await asyncio.sleep(SETTLED_S)
+        new = 0
+        while self._to_enlist:
+            path, _ = self._to_enlist.popitem()
+            new += await self._run(partial(self.analysis.enlist, path), waited_for=False)
+        progress = await self.editor.begin("Indexing", new) if new else None
+        left = 1
+        while left and not (progress and progress.cancelled):
+            changed, left = await self._run(self.analysis.index, waited_for=False)
+            self._called_anew(changed)
+            if progress:
+                progress.report(max(0, new - left))
+        if left:
+            await self._run(self.analysis.leave_index, waited_for=False)
+        if progress:
+            progress.end()
+        if self._to_enlist:
+            asyncio.get_running_loop().call_soon(self._index_soon)
 
     def _complain_of(self, checked: Checked) -> None:
         """Say once why files cannot be checked."""

@@ -41,6 +41,7 @@ class Worker:
     async def run_when_quiet(self, work: Callable[[], _Result]) -> _Result:
         """The same for work that nobody waits for; begun when there is no other."""
         await self._quiet.wait()
+        self._collect_later()
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def _collect_later(self) -> None:
