@@ -130,9 +130,14 @@ class Editor(LanguageClient):
         """The codes of what is published of a document as it is."""
         return [str(one.code) for one in await self.diagnostics(uri)]
 
-    async def published_codes(self, uri: str, codes: Sequence[str]) -> None:
-        """Wait until what was published last of a document has these codes."""
-        await self.until(lambda: (last := self.last(uri)) and [one.code for one in last.diagnostics] == [*codes])
+    async def published_codes(self, uri: str, codes: Sequence[str]) -> list[types.Diagnostic]:
+        """What was published last of a document, once it has these codes."""
+
+        def last() -> types.PublishDiagnosticsParams | None:
+            found = self.last(uri)
+            return found if found is not None and [one.code for one in found.diagnostics] == [*codes] else None
+
+        return list((await self.until(last)).diagnostics)
 
     def last(self, uri: str) -> types.PublishDiagnosticsParams | None:
         """What was published last of a document."""
