@@ -201,6 +201,50 @@ def test_other_callers_go_on_as_before(migrate: Migrate) -> None:
     assert text("tests/test_rasters.py") == test
 
 
+def test_who_may_be_called_without_one_may_hand_on_none(migrate: Migrate) -> None:
+    """A helper below an optional budget has an optional one too: its methods are not called."""
+    flows = """
+        import subprocess
+        import time
+
+
+        def build(path: str) -> None:
+            publish(path)
+
+
+        def other() -> None:
+            publish("x")
+
+
+        def publish(path: str) -> None:
+            upload(path)
+
+
+        def upload(path: str) -> None:
+            subprocess.run(["rsync", path, "x:"], check=True, timeout=60)
+            time.sleep(1)
+    """
+    migrate(flows=flows)
+    assert head("flows.py", "upload") == "def upload(path: str, *, budget: Budget | None=None)"
+    assert "budget.sleep" not in text("flows.py")
+
+
+def test_what_is_exported_gets_an_optional_one_where_that_is_asked_for(migrate: Migrate) -> None:
+    Path("pkg").mkdir()
+    Path("pkg/__init__.py").write_text("from pkg import rasters\n\nwarp = rasters.warp\n")
+    said = migrate(*ENTRY, "--write", "--plan", flows=FLOWS.replace("rasters", "pkg"), pkg__rasters=RASTERS)
+    assert "it is exported" in said.output
+    assert head("pkg/rasters.py", "warp") == "def warp(path: str)"
+    migrate(*ENTRY, "--exported", "--write")
+    assert head("pkg/rasters.py", "warp") == "def warp(path: str, *, budget: Budget | None=None)"
+
+
+def test_a_comment_stays_with_its_statement(migrate: Migrate) -> None:
+    comment = "# each of them"
+    migrate(flows=FLOWS.replace("        for path", f"        {comment}\n        for path"), rasters=RASTERS)
+    assert f"    {comment}\n    for path in paths:" in text("flows.py")
+
+
 def test_what_has_no_leaf_below_it_gets_no_budget(migrate: Migrate) -> None:
     flows = """
         def build(path):

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     help="What of that is kept for finishing and clean-up [a tenth].",
 )
 @click.option("--ambient", is_flag=True, help="Use the ambient budget where no parameter can be added.")
+@click.option("--exported", is_flag=True, help="Give exported functions an optional parameter too.")
 @click.option("--plan", is_flag=True, help="Print the tree of changes, and what is left (the default).")
 @click.option("--diff", is_flag=True, help="Print the changes as a diff.")
 @click.option("--write", is_flag=True, help="Change the files.")
@@ -39,6 +40,7 @@ def migrate(
     deadline: float | None,
     reserve: float | None,
     ambient: bool,
+    exported: bool,
     plan: bool,
     diff: bool,
     write: bool,
@@ -55,7 +57,7 @@ def migrate(
     from deadlint.migrate.opening import Order  # noqa: PLC0415
     from deadlint.migrate.run import planned  # noqa: PLC0415
 
-    wanted = Wanted(entry, Order(deadline, reserve), ambient)
+    wanted = Wanted(entry, Order(deadline, reserve), ambient, exported)
     migration = planned(wanted, paths or (os.curdir,), config=config, isolated=isolated)
     if plan or not (diff or write):
         from deadlint.migrate.tree import print_plan  # noqa: PLC0415

@@ -72,6 +72,11 @@ def _finding(module: Module, node: ast.expr | ast.stmt, message: str, remedy: st
     return Finding(OWN, "made-by-hand", module.source.path, module.span(node), message, remedy, fix=fix)
 
 
+def _layer_name(function: Scope) -> str:
+    """What a layer is called: after its function, a constructor after its class."""
+    return function.owner.name if function.owner is not None and function.name == "__init__" else function.name
+
+
 def _pauses(module: Module, function: Scope, budget: str) -> Iterator[Finding]:
     """`time.sleep(5)`, which `budget.sleep(5)` ends with the budget or its cancellation."""
     for call in function.calls:
@@ -90,7 +95,7 @@ def _second_budgets(module: Module, function: Scope, has: AtHand) -> Iterator[Fi
             continue
         statement = module.statement(call)
         if isinstance(statement, ast.Assign) and statement.value is call and call.args:
-            name = module.source.segment(call.args[1]) if len(call.args) > 1 else f'"{function.name}"'
+            name = module.source.segment(call.args[1]) if len(call.args) > 1 else f'"{_layer_name(function)}"'
             seconds = module.source.segment(call.args[0])
             edit = Edit(*module.source.extent(call), has.layer(name, seconds))
             fix = Fix("its budget is a layer of the one it is given", Safety.UNSAFE, (edit,), _imports(module))
@@ -103,21 +108,24 @@ def _imports(module: Module) -> tuple[Import, ...]:
 
 def _deadlines(module: Module, function: Scope, has: AtHand) -> Iterator[Finding]:
     """`deadline = time.monotonic() + 60` and what is done with it."""
-    for name, bindings in function.bindings.items():
-        for binding in bindings:
-            match binding.node, binding.value:
-                case ast.Assign(targets=[ast.Name()]), ast.BinOp(left=left, op=ast.Add(), right=right) as total:
-                    seconds = right if _is_clock(module, left) else left if _is_clock(module, right) else None
-                    if seconds is not None and binding.kind == "assign":
-                        fix = _layer(module, function, name, total, seconds, has) if len(bindings) == 1 else None
-                        layer = f'{name} = {has.budget}.limit("{function.name}", {module.source.segment(seconds)})'
-                        yield _finding(
-                            module,
-                            total,
-                            f"`{name}` is a deadline made by hand, which knows nothing of the budget `{has.budget}`",
-                            f"derive it: `{layer}`, and ask `{name}.remaining()` or `{name}.expired`",
-                            fix,
-                        )
+    made = [(name, binding) for name, bindings in function.bindings.items() for binding in bindings]
+    for name, binding in made:
+        match binding.node, binding.value:
+            case ast.Assign(targets=[ast.Name()]), ast.BinOp(left=left, op=ast.Add(), right=right) as total:
+                seconds = right if _is_clock(module, left) else left if _is_clock(module, right) else None
+            case _:
+                continue
+        if seconds is None:
+            continue
+        alone = len(function.bindings[name]) == 1
+        layer = f'{name} = {has.budget}.limit("{_layer_name(function)}", {module.source.segment(seconds)})'
+        yield _finding(
+            module,
+            total,
+            f"`{name}` is a deadline made by hand, which knows nothing of the budget `{has.budget}`",
+            f"derive it: `{layer}`, and ask `{name}.remaining()` or `{name}.expired`",
+            _layer(module, function, name, total, seconds, has) if alone else None,
+        )
 
 
 def _is_clock(module: Module, node: ast.expr) -> bool:
@@ -130,7 +138,7 @@ def _layer(
     """The deadline as a layer of the budget; None where something is done with it that a layer cannot."""
     source = module.source
     start, end = source.extent(total)
-    edits = [Edit(start, end, has.layer(f'"{function.name}"', source.segment(seconds)))]
+    edits = [Edit(start, end, has.layer(f'"{_layer_name(function)}"', source.segment(seconds)))]
     for node in ast.walk(function.node):
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
             edit = _asked(module, node, name)

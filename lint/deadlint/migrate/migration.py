@@ -18,7 +18,7 @@ from deadlint.migrate.names import FunctionName, name_of
 from deadlint.migrate.notes import Note, notes_on
 from deadlint.migrate.opening import Opening, Order, opening
 from deadlint.migrate.passing import Pass, passes
-from deadlint.migrate.reach import Means, Reach, Reached, reach
+from deadlint.migrate.reach import Means, Reach, Reached, around, reach
 from deadlint.migrate.reasons import Reasons
 from deadlint.migrate.signature import Parameter, free_name, needs_type, signature_edits
 from deadlint.migrate.sources import Files, Sources
@@ -36,6 +36,7 @@ class Wanted:
     entry: str
     order: Order
     ambient: bool = False
+    exported: bool = False  # whether what is exported gets an optional parameter
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,7 @@ class Migration:
     changes: tuple[Change, ...]  # by the absolute path
     files: Files
     ambient: bool  # whether the entry makes its budget the ambient one
+    waiting: frozenset[FunctionName]  # the functions with a leaf
     notes: tuple[Note, ...] = ()  # what cannot be followed
 
 
@@ -85,8 +87,10 @@ def migrate(wanted: Wanted, files: Files, sources: Sources, rules: Sequence[Rule
     entry = find_entry(wanted.entry, sources)
     _refuse_if_given(entry, wanted)
     uses = Uses.of(sources)
-    reasons = Reasons.of(sources, uses)
-    needed = _needed_functions(reach(entry, sources, uses, reasons), wanted, sources, rules)
+    reasons = Reasons.of(sources, uses, exported_too=wanted.exported)
+    everything = reach(entry, sources, uses, reasons)
+    waiting = _waiting(everything, wanted, sources, rules)
+    needed = _needed(everything, waiting)
     result = reach(entry, sources, uses, reasons, needed)
     threaded = _threaded(result, wanted, sources)
     under = _under(result, sources, ambient=wanted.ambient)
@@ -107,17 +111,18 @@ def migrate(wanted: Wanted, files: Files, sources: Sources, rules: Sequence[Rule
         if text != sources.source(path).text
     )
     notes = tuple(notes_on(result, changes, sources))
-    return Migration(wanted, result, threaded.opening, threaded.passes, leaves, changes, files, is_ambient, notes)
+    return Migration(
+        wanted, result, threaded.opening, threaded.passes, leaves, changes, files, is_ambient, waiting, notes
+    )
 
 
-def _needed_functions(
+def _waiting(
     everything: Reach, wanted: Wanted, sources: Sources, rules: Sequence[Rule]
 ) -> frozenset[FunctionName]:
-    """The functions that lead to a leaf. Who has one is known once all have a budget: the rules say what they do."""
+    """The functions with a leaf. The rules say who has one, and what they do with it, once all have a budget."""
     trial = _threaded(everything, wanted, sources)
     under = _under(everything, sources, ambient=True)
-    leaves = repaired(sources.changed(trial.texts), under, rules)
-    return _needed(everything, leaves.functions(under))
+    return repaired(sources.changed(trial.texts), under, rules).functions(under)
 
 
 def _refuse_if_given(entry: Scope, wanted: Wanted) -> None:
@@ -151,7 +156,8 @@ def _threaded(result: Reach, wanted: Wanted, sources: Sources) -> _Threaded:
             _take(one, sources, edits)
     for one in result.holders:
         if one.means is Means.AROUND:
-            one.budget = _around(one, result)
+            outer = around(one, result)
+            one.budget = outer.budget if outer is not None else ""
     passed = tuple(passes(result))
     for each in passed:
         edits.add(each.path, each.edits, each.imports)
@@ -170,17 +176,6 @@ def _take(one: Reached, sources: Sources, edits: _Edits) -> None:
     parameter = Parameter(one.parameter, one.required, kind.alias or kind.name)
     imports = [kind] if needs_type(node, one.parameter) else []
     edits.add(path, signature_edits(module.source, node, parameter), imports)
-
-
-def _around(one: Reached, result: Reach) -> str:
-    """What a nested function calls the budget of the one around it."""
-    scope = one.scope.parent
-    while scope is not None:
-        outer = result.by_scope.get(scope)
-        if outer is not None and outer.budget:
-            return outer.budget
-        scope = scope.parent
-    return ""
 
 
 def _needed(result: Reach, leaves: Collection[FunctionName]) -> frozenset[FunctionName]:

@@ -191,16 +191,19 @@ def _first(module: Module, node: FunctionNode, text: str) -> Edit:
     documented = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
     documented = documented and isinstance(getattr(body[0], "value").value, str)  # noqa: B009 - narrowed above
     first = body[1] if documented and len(body) > 1 else body[0]
-    line = (getattr(first, "decorator_list", None) and first.decorator_list[0].lineno) or first.lineno  # type: ignore[attr-defined]
-    start = source.line_starts[line - 1]
-    indentation = source.text[start : source.offset(first.lineno, first.col_offset)] if line == first.lineno else ""
-    if line != first.lineno:
-        whole = source.line(line)
-        indentation = whole[: len(whole) - len(whole.lstrip())]
-    if indentation.strip():
-        raise UserError(f"{source.path}:{node.lineno}: write the body of `{node.name}` on lines of its own first")
     if documented and len(body) == 1:
         raise UserError(f"`{node.name}` does nothing: it has only a docstring")
+    decorators = getattr(first, "decorator_list", [])
+    line = min([first.lineno, *(d.lineno for d in decorators)])
+    whole = source.line(line)
+    indentation = whole[: len(whole) - len(whole.lstrip())]
+    before = source.text[source.line_starts[line - 1] : source.offset(first.lineno, first.col_offset)]
+    if before.strip() and not decorators:
+        raise UserError(f"{source.path}:{node.lineno}: write the body of `{node.name}` on lines of its own first")
+    # A comment above the first statement belongs to that.
+    while line - 1 > node.lineno and source.line(line - 1).lstrip().startswith("#"):
+        line -= 1
+    start = source.line_starts[line - 1]
     return Edit(start, start, f"{indentation}{text}{source.newline}")
 
 

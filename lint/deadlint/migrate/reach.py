@@ -107,8 +107,7 @@ def reach(
                     pending.append(callee)
             callee.uses.append(use)
     result = Reach(first, found, uses)
-    for one in found.values():
-        one.required = _only_from(result, one)
+    _settle(result, reasons)
     return result
 
 
@@ -130,14 +129,41 @@ def _reached(function: Scope, found: dict[Scope, Reached], sources: Sources, rea
     return Reached(function, Means.LEFT if reason else Means.PARAMETER, reason=reason)
 
 
-def _only_from(result: Reach, one: Reached) -> bool:
-    """Whether a function has the budget whoever calls it."""
-    if one.means is Means.GIVEN and one.parameter:
-        return one.scope.default_of(one.parameter) is None
-    if one.means is not Means.PARAMETER:
-        return True
-    uses = result.uses.by_function.get(one.scope, ())
-    return all(holder(use, result) is not None for use in uses) and not result.uses.mentions.get(one.scope)
+def _settle(result: Reach, reasons: Reasons) -> None:
+    """Say who has the budget for certain: whoever may be called without one may hand on None as well."""
+    changed = True
+    while changed:
+        changed = False
+        for one in result.holders:
+            if one.required and not _certain(result, one, reasons):
+                one.required, changed = False, True
+
+
+def _certain(result: Reach, one: Reached, reasons: Reasons) -> bool:
+    """Whether a function has the budget whoever calls it, by what is known of its callers so far."""
+    match one.means:
+        case Means.GIVEN if one.parameter:
+            return one.scope.default_of(one.parameter) is None
+        case Means.AROUND:
+            outer = around(one, result)
+            return outer is None or outer.required
+        case Means.PARAMETER:
+            if result.uses.mentions.get(one.scope) or reasons.is_exported(one.scope):
+                return False
+            holders = [holder(use, result) for use in result.uses.by_function.get(one.scope, ())]
+            return all(caller is not None and caller.required for caller in holders)
+    return True
+
+
+def around(one: Reached, result: Reach) -> Reached | None:
+    """The function with the budget that a nested one stands in."""
+    scope = one.scope.parent
+    while scope is not None:
+        outer = result.by_scope.get(scope)
+        if outer is not None and outer.means is not Means.LEFT:
+            return outer
+        scope = scope.parent
+    return None
 
 
 def holder(use: Use, result: Reach) -> Reached | None:

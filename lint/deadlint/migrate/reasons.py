@@ -44,11 +44,12 @@ class Reasons:
     sources: Sources
     uses: Uses
     exported: frozenset[Scope]
+    exported_too: bool = False  # whether what is exported may get an optional parameter
 
     @classmethod
-    def of(cls, sources: Sources, uses: Uses) -> Reasons:
+    def of(cls, sources: Sources, uses: Uses, *, exported_too: bool = False) -> Reasons:
         """Look for what the project exports."""
-        return cls(sources, uses, frozenset(_exported(sources)))
+        return cls(sources, uses, frozenset(_exported(sources)), exported_too)
 
     def against(self, function: Scope) -> Reason | None:
         """Why `function` is left as it is; None where its signature may change."""
@@ -129,18 +130,27 @@ class Reasons:
         return None
 
     def _public(self, function: Scope) -> Reason | None:
+        scope = None if self.exported_too else self._exported_as(function)
+        if scope is None:
+            return None
+        what = "it" if scope is function else f"`{scope.name}`"
+        return Reason(
+            f"{what} is exported, so others call it",
+            "with --exported it gets `budget: Budget | None = None`, which changes nothing for those who call it now",
+        )
+
+    def is_exported(self, function: Scope) -> bool:
+        """Whether others can call a function."""
+        return self._exported_as(function) is not None
+
+    def _exported_as(self, function: Scope) -> Scope | None:
+        """What of a function is exported: itself, or the class that it stands in."""
         scope: Scope | None = function
         if function.owner is not None and function.name.startswith("_") and function.name != "__init__":
             return None
-        while scope is not None:
-            if scope in self.exported:
-                what = "it" if scope is function else f"`{scope.name}`"
-                return Reason(
-                    f"{what} is exported, so others call it",
-                    "add `budget: Budget | None = None` when its next version may change the signature",
-                )
+        while scope is not None and scope not in self.exported:
             scope = scope.parent
-        return None
+        return scope
 
 
 def _name(value: Value) -> str:
@@ -172,7 +182,7 @@ def _exported(sources: Sources) -> Iterator[Scope]:
         path = module.source.path
         names = _listed(module.tree)
         if path.endswith("__init__.py"):
-            names |= {a.asname or a.name for n in module.tree.body if isinstance(n, ast.ImportFrom) for a in n.names}
+            names |= {name for name, bindings in module.scope.bindings.items() if bindings and name[:1] != "_"}
         for name in sorted(names):
             for value in module.resolver.exported(name):
                 match value:

@@ -8,7 +8,7 @@ from typing import TextIO
 
 from deadlint.migrate.leaves import Leaf
 from deadlint.migrate.migration import Migration
-from deadlint.migrate.names import FunctionName
+from deadlint.migrate.names import FunctionName, name_of
 from deadlint.migrate.reach import Means, Reached
 from deadlint.migrate.signature import Parameter, declared
 from deadlint.result import Change
@@ -121,9 +121,10 @@ def _left(migration: Migration) -> Iterator[str]:
         assert one.reason is not None
         yield f"  {_place(one, migration)}: `{one.name.qualified}`: {one.reason.why}"
         yield f"    → {one.reason.remedy}"
-        behind = [f"`{scope.qualified_name}`" for scope, through in beyond.items() if through is one]
+        names = [name_of(scope) for scope, through in beyond.items() if through is one]
+        behind = [f"`{name.qualified}`" for name in names if name in migration.waiting]
         if behind:
-            yield f"    only it reaches {', '.join(behind)}"
+            yield f"    what waits below it: {', '.join(behind)}"
 
 
 def _remaining(migration: Migration) -> Iterator[str]:
