@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import pkgutil
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, ClassVar
 
 from deadlint.errors import UserError
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 HEADINGS = (
     "What it does", "Why it is bad", "Example", "Use instead", "Fix safety", "Options", "References",
 )  # fmt: skip
+
+
+ENTRY_POINT = "deadlint.rules"
+CODE = re.compile(r"[A-Z]+[0-9]+")
+NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 
 
 class Rule(ABC):
@@ -56,12 +62,31 @@ class Rule(ABC):
         return cls.documentation().partition("\n")[0]
 
 
+def rules_in(package: str, path: Iterable[str]) -> tuple[Rule, ...]:
+    """The rules in the public modules of a package, by code: `RULES = rules_in(__name__, __path__)` in its `__init__`.
+
+    A module whose name begins with `_` holds what several rules share.
+    """
+    found: list[Rule] = []
+    for info in pkgutil.iter_modules(path):
+        if info.name.startswith("_"):
+            continue
+        module = import_module(f"{package}.{info.name}")
+        for _, cls in inspect.getmembers(module, inspect.isclass):
+            if issubclass(cls, Rule) and cls.__module__ == module.__name__ and not inspect.isabstract(cls):
+                found.append(cls())
+    return tuple(sorted(found, key=lambda rule: rule.code))
+
+
 @cache
 def all_rules() -> tuple[Rule, ...]:
-    """Every installed rule, by code. Raises `UserError` where two share a code or a name."""
+    """Every installed rule, by code.
+
+    Raises `UserError` where the rules of a package cannot be loaded, or two rules share a code or a name.
+    """
     found: dict[str, Rule] = {}
-    for point in entry_points(group="deadlint.rules"):
-        for rule in import_module(point.module).RULES:
+    for point in entry_points(group=ENTRY_POINT):
+        for rule in _rules_at(point):
             other = next((r for r in found.values() if rule.code == r.code or rule.name == r.name), None)
             if other is not None and type(other) is not type(rule):
                 raise UserError(
@@ -70,6 +95,24 @@ def all_rules() -> tuple[Rule, ...]:
                 )
             found[rule.code] = rule
     return tuple(found[code] for code in sorted(found))
+
+
+def _rules_at(point: EntryPoint) -> Sequence[Rule]:
+    """The rules that an entry point leads to. Raises `UserError` where it leads to none."""
+    package = f"{point.dist.name} {point.dist.version}" if point.dist is not None else point.module
+    try:
+        rules = tuple(import_module(point.module).RULES)
+    except Exception as error:
+        raise UserError(
+            f"the rules of {package} cannot be loaded: {type(error).__name__}: {error}; mend or uninstall that package"
+        ) from error
+    for rule in rules:
+        if not isinstance(rule, Rule) or not CODE.fullmatch(rule.code) or not NAME.fullmatch(rule.name):
+            raise UserError(
+                f"{package}: {rule!r} in {point.module}.RULES is no rule with a code such as ACM101 and a name such as"
+                " job-without-limit; mend or uninstall that package"
+            )
+    return rules
 
 
 def matches(rule_code: str, rule_name: str, selector: str) -> bool:

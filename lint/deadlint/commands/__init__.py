@@ -11,6 +11,7 @@ LAZY: dict[str, str] = {  # by name, with the line that `deadlint --help` shows 
     "add-ignore": "Write comments that suppress what is found.",
     "baseline": "Keep a list of findings that are known and not reported.",
     "migrate": "Thread one budget from an entry point to every blocking call that it reaches.",
+    "new-rule": "Write the skeleton of a rule and its cases.",
     "server": "Serve an editor (Language Server Protocol).",
     "tree": "Show the limits of flows, jobs, DAGs, tasks and `main` as a tree.",
 }
