@@ -3,10 +3,9 @@
     python benchmarks/graph.py [--files 1000 3000 10000 30000]
 
 Each project is made of chains of four files: a task with a limit, two that hand on, and one that runs a program under
-a longer limit of its own, which is the finding. For each size it prints the call edges, the processor time of a run without
-a cache and of one in which a single limit has changed, both in microseconds for each edge: linear growth is a column
-that stays level. Ends with exit status 1 where the longest run takes more than twice as long for each edge as the
-shortest one.
+a longer limit of its own, which is the finding. For each size it prints the calls from file to file, the processor time
+of a run without a cache, in all and for each call, and that of a run after a single limit has changed. Linear growth is
+a column that stays level: ends with exit status 1 where one size takes more than twice as long a call as another.
 """
 
 from __future__ import annotations
