@@ -12,9 +12,9 @@ from deadlint.index import limits
 from deadlint.index.values import Const, Mapping, Member, Result, Value
 from deadlint.model import Edit, Fix, Level, Safety
 from deadlint.rule import Rule
-from deadlint.site import Report, Site
+from deadlint.site import PROJECT, Report, Site
 
-from deadlint_rules import _deaf_handlers, _timedeltas
+from deadlint_rules import _deaf_handlers, _dropped_limits, _timedeltas, _uninterruptible
 from deadlint_rules._limits import every_scope, seconds
 
 if TYPE_CHECKING:
@@ -47,14 +47,23 @@ class LimitWithoutEffect(Rule):
     - a `connect_timeout` below one second for psycopg, and `signal.alarm(int(…))` of less than a second;
     - a text as a limit, such as one straight from the environment;
     - `dagster/max_runtime` on an op, where nothing reads it (strict on an asset);
-    - strict: a method that sets several options and resets the limit to None where it is not among them.
+    - a wrapper that drops the timeout from its `**kwargs`, puts None in its place, or never reads them;
+    - an alarm that is set under another limit that works by SIGALRM (an alarm of a caller, `timeout_decorator`, a
+      limit of Airflow or Prefect), which it erases;
+    - a synchronous Prefect task with a limit that is submitted to a thread and blocks there for longer; strict: one
+      that is called in a flow with a limit;
+    - time limits of Celery tasks in a file that runs its worker on the threads or the solo pool;
+    - strict: a method that sets several options and resets the limit to None where it is not among them, and
+      `asyncio.wait` of one task whose outcome nobody looks at.
 
     ## Why it is bad
     The code says that there is a limit, so nobody looks for the missing one until something hangs. Measured: psycopg
     with `connect_timeout=0.5` waits 130 s for a host that drops packets, since it cuts the fraction off and takes 0
     for none; `alarm(0)` cancels the alarm instead of setting one. `timedelta(days=1, seconds=5).seconds` is 5, and
     of a difference of −1 s it is 86,399: a wait of a day. Dagster's run monitor looks at the tags of runs and jobs,
-    and not at those of ops.
+    and not at those of ops. Prefect 3.9 ends a task of 1 s in a worker thread after the 4 s that its sleep took, and
+    one inside a flow with a limit not before that either. Celery's threads and solo pools ran tasks with a limit of 1 s
+    for 8.5 s. With Airflow's way of using SIGALRM, an inner scope left an outer limit of 1 s unheard for 3.1 s.
 
     ## Example
     ```python
@@ -90,7 +99,10 @@ class LimitWithoutEffect(Rule):
     code = "DL412"
     name = "limit-without-effect"
     since = "0.1.0"
-    calls = _deaf_handlers.SILENT | _deaf_handlers.RAISING | _PSYCOPG | _STRICT_NUMBERS | _DAGSTER | {"signal.alarm"}
+    calls = (
+        _deaf_handlers.SILENT | _deaf_handlers.RAISING | _PSYCOPG | _STRICT_NUMBERS | _DAGSTER | {PROJECT}
+        | _uninterruptible.ALARMS
+    )  # fmt: skip
     words = (
         ("requests", ".timeout = "),
         ("datetime", ".seconds"),
@@ -112,17 +124,24 @@ class LimitWithoutEffect(Rule):
         (_RUNTIME,),
         ("self.timeout = timeout", "=None"),
         ("self.timeout = timeout", "= None"),
+        *_dropped_limits.WORDS,
+        *_uninterruptible.WORDS,
     )
 
     def check(self, site: Site) -> Iterator[Report]:
         if site.name in _PSYCOPG:
             yield from _fraction(site)
-        elif site.name == "signal.alarm":
+        elif site.name in _uninterruptible.ALARMS:
             yield from _alarm(site)
+            yield from _uninterruptible.erased(site)
+        elif site.name == PROJECT:
+            yield from _dropped_limits.given_in_vain(site)
         elif site.name in _DAGSTER:
             yield from _max_runtime(site)
         else:
             yield from _deaf(site)
+            if site.name == "asyncio.wait":
+                yield from _of_one(site)
             if site.name in _STRICT_NUMBERS:
                 yield from _text(site)
 
@@ -135,6 +154,9 @@ class LimitWithoutEffect(Rule):
                 yield from _resets(module)
         if ".seconds" in text and "datetime" in text:
             yield from _seconds_alone(module)
+        if "timeout" in text:
+            yield from _dropped_limits.in_wrappers(module)
+        yield from _uninterruptible.in_module(module)
 
 
 # --- calls -----------------------------------------------------------------------------------------------------
@@ -154,6 +176,21 @@ def _deaf(site: Site) -> Iterator[Report]:
         f"catch `{raised}`" if raised else "look at what it returns, or at what is still running",
         related=(site.related(handler, "the handler"),),
     )
+
+
+def _of_one(site: Site) -> Iterator[Report]:
+    """`asyncio.wait({task}, timeout=5)` of one thing, whose outcome nobody looks at."""
+    argument = site.argument("timeout")
+    match site.call.args:
+        case [ast.List(elts=[one]) | ast.Set(elts=[one]) | ast.Tuple(elts=[one])] if not site.value_used:
+            watched = (n for c in site.scope.calls for n in ast.walk(c.func) if isinstance(n, ast.Attribute))
+            if argument.absent or any(n.attr in ("done", "cancel", "result", "exception") for n in watched):
+                return
+            yield site.report(
+                f"`asyncio.wait` returns when its limit is over and cancels nothing: `{site.source(one)[:40]}` goes on",
+                "use `asyncio.wait_for`, which cancels it and raises `TimeoutError`",
+                level=Level.STRICT,
+            )
 
 
 def _fraction(site: Site) -> Iterator[Report]:
