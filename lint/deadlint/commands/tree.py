@@ -6,7 +6,7 @@ import sys
 
 import click
 
-FORMATS = ("text", "json", "mermaid")
+FORMATS = ("text", "json", "mermaid", "html")
 
 
 @click.command()
@@ -14,6 +14,12 @@ FORMATS = ("text", "json", "mermaid")
 @click.option("--entry", metavar="MODULE:FUNCTION", help="Only this function: pkg.module:function or path.py:function.")
 @click.option("--depth", type=click.IntRange(min=0), metavar="N", help="No more than N levels below an entry.")
 @click.option("--output-format", type=click.Choice(FORMATS), default="text", help="How to show it.")
+@click.option(
+    "--source-url",
+    metavar="URL",
+    default="file",
+    help="Where places lead in html: file, vscode, or a URL with {path}, {relative}, {line}, {column}.",
+)
 @click.option("--config", type=click.Path(), metavar="FILE", help="This configuration for all files.")
 @click.option("--isolated", is_flag=True, help="No configuration at all.")
 @click.option("--debug", is_flag=True, help="Tracebacks for faults of deadlint itself.")
@@ -22,6 +28,7 @@ def tree(
     entry: str | None,
     depth: int | None,
     output_format: str,
+    source_url: str,
     config: str | None,
     isolated: bool,
     debug: bool,
@@ -33,7 +40,9 @@ def tree(
     from deadlint.config import Configurations  # noqa: PLC0415 - `deadlint --help` needs none of it
     from deadlint.memory import Memory  # noqa: PLC0415
     from deadlint.tree.grow import tree_of  # noqa: PLC0415
+    from deadlint.tree.links import template_of  # noqa: PLC0415
 
+    template = template_of(source_url)
     known = Memory(None).known_rules
     grown = tree_of(paths or (".",), entry, Configurations(known, file=config, isolated=isolated))
     for problem in grown.problems:
@@ -50,6 +59,10 @@ def tree(
             from deadlint.tree.as_mermaid import print_mermaid  # noqa: PLC0415
 
             print_mermaid(grown, sys.stdout, depth)
+        case "html":
+            from deadlint.tree.as_html import print_html  # noqa: PLC0415
+
+            print_html(grown, sys.stdout, depth, template)
         case _:
             from deadlint.tree.as_text import print_tree  # noqa: PLC0415
 

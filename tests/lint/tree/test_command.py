@@ -90,3 +90,23 @@ def test_mermaid_has_a_node_for_each_and_escapes_what_it_would_read(flood: Path)
     assert sum(":::fault" in line for line in nodes) == 1
     assert "for attempt in budget.attempts(3" in text
     assert all(line.count('"') == 2 for line in nodes)
+
+
+@pytest.mark.parametrize(
+    ("given", "link"),
+    [
+        ("file", 'href="file://{root}/src/flood/flow.py"'),
+        ("vscode", 'href="vscode://file{root}/src/flood/flow.py:16:2"'),
+        ("https://host/r/{relative}#L{line}", 'href="https://host/r/src/flood/flow.py#L16"'),
+    ],
+)
+def test_places_lead_to_a_file_an_editor_or_a_code_host(given: str, link: str, flood: Path) -> None:
+    text = run("--output-format", "html", "--source-url", given).stdout
+    assert link.format(root=flood) in text
+
+
+@pytest.mark.parametrize("given", ["javascript:alert(1)", "nowhere", "https://host/{file}"])
+def test_a_source_url_that_is_none_is_an_error(given: str, flood: Path) -> None:
+    command = [sys.executable, "-m", "deadlint", "tree", "--source-url", given]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, given in done.stderr) == (2, True)
