@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from deadlint.tree.program import Program
 
 _TOGETHER = frozenset({"asyncio.gather", "asyncio.wait", "asyncio.as_completed"})
+_POOLS = ("ThreadPoolExecutor", "ProcessPoolExecutor", "Executor")
+_MAPPING = frozenset(f"concurrent.futures.{pool}.map" for pool in _POOLS)
+_SUBMITTING = frozenset(f"concurrent.futures.{pool}.submit" for pool in _POOLS) | _MAPPING
 # Calls of a task that start it elsewhere and come back at once.
 _DETACHED = frozenset({"delay", "apply_async", "send", "send_with_options", "enqueue"})
 _CLOCKS = frozenset({"time.monotonic", "time.time", "time.perf_counter"})
@@ -276,6 +279,8 @@ class Body:
             if found is not None:
                 branches.append([replace(found, called=place_of(self.frame.module, node))])
         nodes = either(place_of(self.frame.module, node), branches)
+        if nodes and any(target.name in _MAPPING for target in self._targets(node)):
+            return [_uncounted(group("loop", _short(node.func), nodes[0].called or nodes[0].place, nodes))]
         if nodes and isinstance(node.func, ast.Attribute) and node.func.attr in _DETACHED:
             mark = Mark(Kind.ELSEWHERE, "runs elsewhere, and nobody waits for it here")
             return [replace(one, worst=worst.NOTHING, marks=(*one.marks, mark)) for one in nodes]
@@ -290,7 +295,14 @@ class Body:
                 made = module.resolver.method(value.scope, "__init__")
                 if made is not None:
                     yield Function(made, value), node
-        for function in dict.fromkeys(module.run_by(node, self._scope)):
+        submitted = [
+            value
+            for target in self._targets(node)
+            if target.name in _SUBMITTING and node.args
+            for value in self._values(node.args[0])
+            if isinstance(value, Function)
+        ]
+        for function in dict.fromkeys((*module.run_by(node, self._scope), *submitted)):
             yield function, self._own_call(node, function, called)
 
     def _own_call(self, node: ast.Call, function: Function, called: Sequence[Value]) -> ast.Call:
@@ -311,7 +323,7 @@ class Body:
 
     def _operator(self, site: Site) -> Node:
         """An Airflow operator with the function that it is given."""
-        limit = limits.operator_limit(site)
+        limit = limits.operator_limit(site) or limits.sensor_limit(site)
         inside = []
         for value in site.argument("python_callable").values:
             if isinstance(value, Function):
@@ -325,7 +337,7 @@ class Body:
             case _:
                 name = site.name.rpartition(".")[2]
         node = group("operator", name, place_of(self.frame.module, site.call), inside)
-        known = None if limit is None else waits.as_amount(limit, site)
+        known = None if limit is None else waits.as_amount(limit)
         tried = retries.of_operator(site)
         if not inside and known is None:
             node = replace(node, inside=worst.UNBOUNDED, marks=(Mark(Kind.UNBOUNDED, "no execution_timeout"),))

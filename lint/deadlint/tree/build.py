@@ -6,11 +6,14 @@ What a call leads to is what the index says it runs; where that says nothing, no
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from deadlint.index import limits, retries
-from deadlint.index.values import Const, Function
+from deadlint.index.limits import Limit
+from deadlint.index.retries import Retries
+from deadlint.index.values import Function
 from deadlint.site import Site
 from deadlint.tree import worst
 from deadlint.tree.amounts import Frame, Key
@@ -141,9 +144,17 @@ class Builder:
             if number:
                 node = group(own, name, node.place, [node])
             node = replace(limited(node, limit, tried), layer=own, place=place_of(module, site.call))
-        if layer is None or node.layer == layer:
-            return node
-        return replace(node, layer=layer) if not sites else group(layer, name, node.place, [node])
+        if layer is not None and node.layer != layer:
+            node = replace(node, layer=layer) if not sites else group(layer, name, node.place, [node])
+        if node.limit is None and (layer is not None or called.owner is not None):
+            beside = _elsewhere(called, module, sites)
+            node = node if beside is None else limited(node, beside, _tried_by(node))
+        return node
+
+
+def _tried_by(node: Node) -> Retries | None:
+    """The attempts that a node has already."""
+    return None if node.attempts == 1 and node.until is None else Retries(node.attempts, node.pauses, node.until)
 
 
 def _waits(node: Node) -> bool:
@@ -156,17 +167,24 @@ def _waits(node: Node) -> bool:
 def _limit(site: Site, called: Scope, module: Module) -> Amount | None:
     """The last of the limits that a decorator puts on a function: a hard one behind a soft one."""
     span = module.span(site.call)
-    found = [limit for limit in limits.on_function(called, module) if limit.span == span]
+    return _last([limit for limit in limits.of_decorators(called, module) if limit.span == span])
+
+
+def _elsewhere(called: Scope, module: Module, sites: Sequence[Site]) -> Amount | None:
+    """The limit that the class of a task, or its application, puts on it; not what a single call gives."""
+    spans = {module.span(site.call) for site in sites}
+    found = [limit for limit in limits.on_function(called, module) if limit.span not in spans and "." not in limit.name]
+    return _last(found)
+
+
+def _last(found: Sequence[Limit]) -> Amount | None:
     if not found:
         return None
     known = [limit.seconds for limit in found if limit.seconds is not None]
     if len(known) < len(found):
         return Amount(None, Known.UNKNOWN)
-    for keyword in site.call.keywords:
-        for value in site.values(keyword.value):
-            if isinstance(value, Const) and value.note:
-                return Amount(max(known), Known.DEFAULT, value.note)
-    return Amount(max(known), Known.CONSTANT)
+    default = next((limit.default for limit in found if limit.default), "")
+    return Amount(max(known), Known.DEFAULT if default else Known.CONSTANT, default)
 
 
 def _statements(function: Scope) -> list[ast.stmt]:

@@ -22,7 +22,8 @@ _DECORATORS = {
     "airflow.decorators.task.": "task", "celery.shared_task": "task", "celery.Celery.task": "task",
     "dagster.job": "job", "dagster.op": "op", "dagster.asset": "asset", "dagster.graph": "graph",
     "dagster.multi_asset": "asset", "dagster.graph_asset": "asset", "dagster.sensor": "sensor",
-    "dramatiq.actor": "actor", "rq.decorators.job": "job", "huey.Huey.task": "task", "huey.RedisHuey.task": "task",
+    "dramatiq.actor": "actor", "rq.decorators.job": "job", "rq.job": "job",
+    "django_rq.job": "job", "huey.Huey.task": "task", "huey.RedisHuey.task": "task",
     "huey.SqliteHuey.task": "task", "huey.Huey.periodic_task": "task", "huey.RedisHuey.periodic_task": "task",
 }  # fmt: skip
 _BASES = {"luigi.Task": "run", "luigi.ExternalTask": "run", "celery.Task": "run"}

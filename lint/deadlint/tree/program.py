@@ -23,7 +23,6 @@ class Program(Project):
         """`tops` are the directories that were asked for: no root lies above them."""
         super().__init__(settings)
         self.parsed: dict[str, Module | None] = {}
-        self._by_scope: dict[Scope, Module] = {}
         self._roots: dict[str, list[str]] = defaultdict(list)  # by the first part of a dotted name
         for root in dict.fromkeys(root for file in files for root in _roots(file, tops)):
             self._note_root(root)
@@ -44,7 +43,7 @@ class Program(Project):
 
     def of(self, scope: Scope) -> Module | None:
         """The module that a scope stands in."""
-        return self._by_scope.get(scope.module)
+        return scope.module.home
 
     def elsewhere(self, target: str, importer: str) -> Values:
         """What a dotted name stands for, as the file `importer` sees it, or else as a file of another root does."""
@@ -59,10 +58,7 @@ class Program(Project):
 
     def _parsed(self, path: str) -> Module | None:
         if path not in self.parsed:
-            module = super()._parsed(path)
-            self.parsed[path] = module
-            if module is not None:
-                self._by_scope[module.scope] = module
+            self.parsed[path] = super()._parsed(path)
         return self.parsed[path]
 
 

@@ -12,7 +12,7 @@ from deadlint.index import limits
 from deadlint.index.blocking import WAITS, Wait
 from deadlint.index.budgets import BUDGET
 from deadlint.index.scopes import dotted
-from deadlint.index.values import NONE, Const, Member, Result, Sequence, Template, Value, Values
+from deadlint.index.values import NONE, Const, Function, Member, Result, Sequence, Template, Value, Values
 from deadlint.site import Argument, Site
 from deadlint.tree import worst
 from deadlint.tree.amounts import Frame, amount, budget, drawn, plain
@@ -66,15 +66,11 @@ def scaled(found: Amount | None, scale: float) -> Amount | None:
     return replace(found, seconds=found.seconds * scale)
 
 
-def as_amount(limit: limits.Limit, site: Site) -> Amount:
+def as_amount(limit: limits.Limit) -> Amount:
     """A limit of the index that no parameter decides."""
     if limit.seconds is None:
         return Amount(None, Known.UNKNOWN)
-    for keyword in site.call.keywords:
-        for value in site.values(keyword.value):
-            if isinstance(value, Const) and value.note:
-                return Amount(limit.seconds, Known.DEFAULT, value.note)
-    return Amount(limit.seconds, Known.CONSTANT)
+    return Amount(limit.seconds, Known.DEFAULT if limit.default else Known.CONSTANT, limit.default)
 
 
 def leaf(site: Site, frame: Frame) -> Node | None:
@@ -129,6 +125,11 @@ def _budget(node: Node, site: Site, frame: Frame) -> Node:
 def _limit(site: Site, wait: Wait, frame: Frame) -> Amount | None:
     if wait.keyword is None:
         return None
+    told = limits.in_arguments(site)
+    if told is not None:
+        own = given(site, wait.keyword, wait.position, frame)
+        least = own is None or own.seconds is None or told.seconds < own.seconds
+        return Amount(told.seconds, Known.CONSTANT, f"`{told.words}` in its arguments") if least else own
     argument = site.argument(wait.keyword, wait.position)
     if not argument.absent:
         return given(site, wait.keyword, wait.position, frame)
@@ -152,8 +153,20 @@ def _only_looks(site: Site) -> bool:
         case "fcntl.flock" | "fcntl.lockf":
             return any(word in ast.unparse(site.call) for word in ("LOCK_NB", "LOCK_UN"))
         case "concurrent.futures.Future.result":
-            return not isinstance(site.target.receiver, Result) or site.target.receiver.call is None
+            return _counted_where_submitted(site)
+        case _ if site.name in limits.STATEMENTS:
+            return limits.of_call(site) is not None  # it sets the limit
     return False
+
+
+def _counted_where_submitted(site: Site) -> bool:
+    """Whether a future is one of a function that is followed where it is submitted, or that nothing is known of."""
+    future = site.target.receiver
+    if not isinstance(future, Result) or future.call is None:
+        return True
+    submitted = future.call.args[:1]
+    home = future.scope or site.scope
+    return any(isinstance(v, Function) for node in submitted for v in site.module.resolver.evaluate(node, home))
 
 
 # --- statements ----------------------------------------------------------------------------------------------

@@ -122,3 +122,53 @@ def test_a_function_that_is_shown_twice_has_its_inside_once(grow: Grow) -> None:
     assert second["children"] == []
     assert {m["kind"] for m in second["marks"]} == {"above"}
     assert tree.roots[0]["worst"]["seconds"] == 42
+
+
+def test_a_pool_runs_what_it_is_given_and_its_result_is_no_second_wait(grow: Grow) -> None:
+    text = HEAD + (
+        "from concurrent.futures import ThreadPoolExecutor\n\n"
+        "def step(limit):\n    subprocess.run(['a'], timeout=limit)\n\n"
+        "def main(items):\n"
+        "    with ThreadPoolExecutor() as pool:\n"
+        "        done = pool.submit(step, 30)\n        done.result()\n"
+    )
+    assert grow(text).roots[0]["worst"]["seconds"] == 30
+
+
+def test_a_map_over_a_pool_goes_round_nobody_knows_how_often(grow: Grow) -> None:
+    text = HEAD + (
+        "from concurrent.futures import ThreadPoolExecutor\n\n"
+        "def step(item):\n    subprocess.run(['a'], timeout=3)\n\n"
+        "def main(items):\n"
+        "    with ThreadPoolExecutor() as pool:\n        list(pool.map(step, items))\n"
+    )
+    tree = grow(text)
+    assert not tree.roots[0]["worst"]["bounded"]
+    assert tree.marks("loop", "pool.map") == {"uncounted"}
+
+
+def test_a_setting_is_a_default_and_says_whose(grow: Grow) -> None:
+    text = HEAD + "import os\n\nLIMIT = float(os.environ.get('GRID_LIMIT', '45'))\n\ndef main():\n    subprocess.run(['a'], timeout=LIMIT)\n"
+    limit = grow(text).node("process", "a")["limit"]
+    assert (limit["seconds"], limit["known"]) == (45, "default")
+    assert "GRID_LIMIT" in limit["note"]
+
+
+def test_a_child_may_have_its_limit_in_its_arguments(grow: Grow) -> None:
+    tree = grow(HEAD + "def main():\n    subprocess.run(['timeout', '60', 'gdalwarp', 'a', 'b'])\n")
+    assert tree.roots[0]["worst"]["seconds"] == 60
+
+
+def test_limits_of_a_class_or_an_application_are_on_their_tasks(grow: Grow) -> None:
+    celery = (
+        HEAD + "from celery import Celery\n\napp = Celery('x')\napp.conf.task_time_limit = 90\n\n"
+        "@app.task()\ndef job():\n    subprocess.run(['a'], timeout=600)\n"
+    )
+    luigi = (
+        HEAD + "import luigi\n\nclass Build(luigi.Task):\n    worker_timeout = 100\n\n"
+        "    def run(self):\n        subprocess.run(['b'], timeout=20)\n"
+    )
+    tree = grow(celery, other=luigi)
+    assert tree.worst("task", "job") == 90
+    assert tree.worst("task", "Build.run") == 100
+    assert tree.marks("process", "a") == {"inverted"}
