@@ -141,8 +141,9 @@ class Paths:
 
     def run(self, scope: Scope, names: Names, states: States) -> Flow:
         """The flow through the body of a function or module."""
-        child = names.child | _aliases(scope, names)
-        names = replace(names, child=child, number=names.number | _numbers(scope, names), codes=_codes(scope, names))
+        names = replace(names, number=names.number | _numbers(scope, names))
+        names = replace(names, child=names.child | _aliases(scope, names), codes=_codes(scope, names))
+        names = replace(names, number=names.number | _numbers(scope, names))
         walk = _Walk(self, scope, names)
         body = scope.node.body if isinstance(scope.node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef) else []
         return walk.block(body, states)
@@ -186,7 +187,7 @@ def _numbers(scope: Scope, names: Names) -> frozenset[str]:
         match statement:
             case ast.Assign(targets=[target], value=value) if dotted(target) and known.mentions(value):
                 if (
-                    not isinstance(value, ast.Call) or dotted(value.func).endswith(("getpgid", "int", "str"))
+                    not isinstance(value, ast.Call) or dotted(value.func).endswith(("getpgid", "int", "str", "getattr"))
                 ) and not names.is_child(value):
                     found.add(dotted(target))
     return frozenset(found)

@@ -78,8 +78,9 @@ def _output(site: Site) -> Output | None:
         memory = site.argument("format").constant == Const("MEM")
         return None if node is None or memory or is_virtual(site) else Output(node, f"gdal.{name.rpartition('.')[2]}")
     if name in FRAMES:
-        node = site.argument(FRAMES[name], 0).node
-        return None if node is None else Output(node, name.rpartition(".")[2])
+        node, mode = site.argument(FRAMES[name], 0).node, site.argument("mode").constant
+        adds = mode is not None and mode.value in ("a", "a+", "ab")
+        return None if node is None or adds else Output(node, name.rpartition(".")[2])
     if name in RETRIEVE:
         node = site.argument("filename", 1).node
         return None if node is None else Output(node, "urlretrieve")
@@ -106,6 +107,7 @@ def _of_open(site: Site) -> Output | None:
     block = next((n for n in site.ancestors() if isinstance(n, ast.With | ast.AsyncWith)), None)
     if path is None or block is None or not any(site.call is item.context_expr for item in block.items):
         return None
+    stream: Output | None = None
     for statement in block.body:
         for node in ast.walk(statement):
             match node:
@@ -113,7 +115,22 @@ def _of_open(site: Site) -> Output | None:
                     if args and any(isinstance(v, Result) and v.name in _IN_MEMORY for v in site.values(args[0])):
                         return None  # done in no time
                     return Output(path, "a copy" if called == "copyfileobj" else "a download")
-    return None
+                case ast.For(target=ast.Name(id=item)) | ast.AsyncFor(target=ast.Name(id=item)):
+                    if "b" in mode.value and _PIECE.search(item) and _writes(node, item):
+                        stream = Output(path, "a loop over a stream")
+    return stream
+
+
+_PIECE = re.compile(r"^(chunk|block|piece|buf|buffer)$|_chunk$")
+
+
+def _writes(loop: ast.For | ast.AsyncFor, item: str) -> bool:
+    """Whether each turn of a loop writes what it was given."""
+    for node in ast.walk(loop):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="write"), args=[ast.Name(id=name)]) if name == item:
+                return True
+    return False
 
 
 # --- programs ------------------------------------------------------------------------------------------------------

@@ -89,6 +89,7 @@ class OutputWrittenInPlace(Rule):
         ("rasterio.open(", "'w"),
         *((library, method) for library in ("pandas",) for method in (".to_file(", ".to_parquet(", ".to_feather(")),
         *(("open(", stream) for stream in ("iter_content(", "iter_bytes(", "iter_chunked(", "copyfileobj(")),
+        ("open(", "write(chunk)"),
     )  # fmt: skip
 
     def check(self, site: Site) -> Iterator[Report]:
