@@ -9,14 +9,18 @@ from deadlint.model import Level
 NOTEBOOK = ".ipynb"
 # Programs that run for minutes or hours: a child without a limit is a fault for nearly every reader.
 LONG_RUNNING = (
-    "gdal*", "ogr*", "nearblack", "pdal", "osm2pgsql", "osmium", "imposm", "raster2pgsql", "shp2pgsql",
-    "psql", "pg_dump", "pg_dumpall", "pg_restore", "rio", "rsync", "saga_cmd", "otbcli*", "grass", "grass7*",
-    "grass8*", "tippecanoe", "whitebox_tools", "aria2c", "wget", "curl",
+    "gdal*", "ogr*", "nearblack", "pdal", "entwine", "untwine", "osm2pgsql", "osmium", "osmosis", "osmconvert",
+    "osmfilter", "imposm", "imposm3", "raster2pgsql", "shp2pgsql", "psql", "pg_dump", "pg_dumpall", "pg_restore", "rio",
+    "rsync", "saga_cmd", "otbcli*", "otbApplicationLauncherCommandLine", "qgis_process", "gpt", "grass", "grass7*",
+    "grass8*", "tippecanoe", "tile-join", "pmtiles", "whitebox_tools", "aria2c", "wget", "curl",
 )  # fmt: skip
 # Programs that have no children of their own: killing the direct child ends all of it.
 LEAF = ("gdal*", "ogr*", "nearblack", "ffmpeg", "ffprobe", "exiftool", "raster2pgsql", "shp2pgsql")
 # Programs that only read and have no children: a kill leaves nothing behind.
-READ_ONLY = ("gdalinfo", "ogrinfo", "gdalsrsinfo", "gdallocationinfo", "exiftool", "ffprobe", "file", "stat")
+READ_ONLY = (
+    "gdalinfo", "ogrinfo", "gdalsrsinfo", "gdallocationinfo", "gdal info", "gdal raster info", "gdal vector info",
+    "gdal mdim info", "gdal dataset identify", "exiftool", "ffprobe", "file", "stat",
+)  # fmt: skip
 TESTS = ("**/test_*.py", "**/*_test.py", "**/conftest.py", "**/tests/**", "**/test/**", "**/testing/**")
 # Directories that hold no source of the project: version control, environments, caches, what a build makes.
 EXCLUDE = (

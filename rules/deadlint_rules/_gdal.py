@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from deadlint.index.blocking import GDAL, GDAL_MODULES, GDAL_UTILITIES
+from deadlint.index.blocking import GDAL, GDAL_ALGORITHMS, GDAL_MODULES, GDAL_UTILITIES
 from deadlint.index.scopes import Scope
 from deadlint.index.values import (
     NONE,
@@ -17,6 +17,7 @@ from deadlint.index.values import (
     Object,
     Partial,
     Result,
+    Sequence,
     Template,
     Value,
     Values,
@@ -27,11 +28,58 @@ from deadlint_rules._processes import site_at
 
 UTILITIES = GDAL_UTILITIES
 POSITIONS = GDAL
+ALGORITHMS = GDAL_ALGORITHMS
+
+
+def keyword_of(site: Site) -> str:
+    """The keyword under which a call takes its callback."""
+    return "progress" if site.name in ALGORITHMS else "callback"
+
+
+def algorithm(site: Site) -> tuple[str, ...]:
+    """The words of the algorithm that `gdal.Run` or `Algorithm.Run` runs: `("raster", "convert")`; empty if unknown."""
+    call = site.call
+    if site.name.endswith("Algorithm.Run"):
+        made = site.target.receiver
+        if not isinstance(made, Result) or made.call is None:
+            return ()
+        call = made.call
+    words: list[str] = []
+    for argument in call.args:
+        for value in site.values(argument)[:1]:
+            match value:
+                case Const(value=str() as text):
+                    words += text.split()
+                case Sequence(items=items):
+                    found = (v.value for item in items for v in item if isinstance(v, Const))
+                    words += [text for text in found if isinstance(text, str)]
+    return tuple(word for word in words if word.isidentifier() or "-" in word)
+
+
+def algorithm_argument(site: Site, name: str) -> Argument:
+    """What `gdal.Run` gives its algorithm as `name`: by keyword, or in the dict behind the words."""
+    given = site.argument(name)
+    if not given.absent or site.name.endswith("Algorithm.Run"):
+        return given
+    for node in (*site.call.args, *(k.value for k in site.call.keywords if k.arg == "arguments")):
+        if isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values, strict=True):
+                if isinstance(key, ast.Constant) and key.value == name:
+                    return Argument(site.values(value), value)
+    return given
+
+
+def short_work(site: Site) -> bool:
+    """Whether an algorithm only looks, or writes a text."""
+    words = algorithm(site)
+    return not words or words[-1] in ("info", "identify", "list") or words[0] in ("vsi", "driver")
 
 
 def short(name: str) -> str:
     """How messages call a function of GDAL: `gdal.Warp`, `BuildOverviews`."""
     tail = name.rpartition(".")[2]
+    if name.endswith("Algorithm.Run"):
+        return "Algorithm.Run"
     return f"gdal.{tail}" if name.removeprefix("osgeo.") == f"gdal.{tail}" else tail
 
 
@@ -46,7 +94,7 @@ class Callback:
 
 def callback_of(site: Site) -> Callback | None:
     """The callback that a call has, absent where it has none; None where that is not known."""
-    own = site.argument("callback", POSITIONS[site.name])
+    own = site.argument(keyword_of(site), POSITIONS[site.name])
     if site.name not in UTILITIES:
         return Callback(own, site.call)
     options = site.argument("options")
@@ -132,6 +180,8 @@ def is_virtual(site: Site) -> bool:
     name = short(site.name)
     if name == "gdal.BuildVRT":
         return True
+    if site.name in ALGORITHMS:
+        return short_work(site)
     if name == "CreateCopy":
         match site.target.receiver:
             case Result(call=ast.Call(args=[ast.Constant(value="VRT")])):

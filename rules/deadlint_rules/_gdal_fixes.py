@@ -9,7 +9,7 @@ from deadlint.region import code, parse_call, rewritten, smallest
 from deadlint.site import Site
 
 from deadlint_rules._blocks import wrapped
-from deadlint_rules._gdal import Callback, Stops, stops
+from deadlint_rules._gdal import Callback, Stops, keyword_of, stops
 from deadlint_rules._process_repairs import bounds
 
 
@@ -23,12 +23,12 @@ def with_progress(site: Site, callback: Callback) -> Fix | None:
     source = site.module.source
     keywords, constants = bounds(site, None)
     helper, wanted = site.helper("gdal_progress")
-    progress = _free_name(site)
+    progress, keyword = _free_name(site), keyword_of(site)
     given = callback.argument.node if stops(callback.argument, site) is not Stops.NONE else None
     call = rewritten(
         parse_call(source, holder),
-        rename={"callback": ("callback", progress)},
-        add=[("callback", progress)],
+        rename={keyword: (keyword, progress)},
+        add=[(keyword, progress)],
     )
     more = [*keywords, *([("callback", source.segment(given))] if given is not None else [])]
     arguments = ", ".join(value if name == "budget" else f"{name}={value}" for name, value in more)

@@ -13,7 +13,7 @@ from deadlint.index.values import UNKNOWN, Const, External, Member, Result, Sequ
 from deadlint.settings import Settings
 
 HOLE = "\0"  # stands for what is unknown in a word
-_NAME = re.compile(r"[\w.+@-]{1,60}")
+_NAME = re.compile(r"[\w.+@-]{1,60}( [a-z-]{1,20}){0,2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,8 @@ class _Reader:
             elif name == "python" and len(words) > 1:
                 return Command(_python(words), launcher, bounded=bounded)
             else:
-                return Command(name, launcher, bounded=bounded or _ends_by_itself(name, words[1:]))
+                bounded = bounded or _ends_by_itself(name, words[1:])
+                return Command(_with_subcommand(name, words[1:]), launcher, bounded=bounded)
         return Command(None, launcher, bounded=bounded)
 
     def _inner_shell(self, words: list[str], launcher: str | None, bounded: bool) -> Command:
@@ -299,6 +300,18 @@ def _base(word: str) -> str | None:
         return None
     name = re.sub(r"\.(exe|bat|cmd)$", "", name, flags=re.IGNORECASE)
     return "python" if re.fullmatch(r"(python|pypy)[0-9.]*", name) else name
+
+
+# The groups of GDAL's one program, whose next word is the command.
+_GROUPS = frozenset({"raster", "vector", "mdim", "dataset", "vsi", "driver"})
+
+
+def _with_subcommand(name: str, words: list[str]) -> str:
+    """`gdal raster convert`: what `gdal` does is in its next words."""
+    if name != "gdal" or not words or not re.fullmatch(r"[a-z-]+", words[0]) or words[0].startswith("-"):
+        return name
+    several = words[0] in _GROUPS and len(words) > 1 and re.fullmatch(r"[a-z][a-z-]*", words[1]) is not None
+    return " ".join([name, *words[: 2 if several else 1]])
 
 
 def _split(text: str) -> list[str]:

@@ -11,12 +11,13 @@ from deadlint.index.scopes import Scope, dotted
 from deadlint.index.values import Const, Result, Template
 from deadlint.site import Site
 
-from deadlint_rules._gdal import is_virtual
+from deadlint_rules._gdal import algorithm_argument, is_virtual, short_work
 from deadlint_rules._processes import RUNS, child_of, commands_of
 
 HELPERS = frozenset(f"deadlint_budget.{name}" for name in ("run", "check_output", "run_gdal"))
 _GDAL = {"Warp": "destNameOrDestDS", "Translate": "destName", "Rasterize": "destNameOrDestDS",
          "VectorTranslate": "destNameOrDestDS", "DEMProcessing": "destName"}  # fmt: skip
+RUN = frozenset({"osgeo.gdal.Run", "gdal.Run"})
 GDAL = {f"{module}.{name}": keyword for module in ("osgeo.gdal", "gdal") for name, keyword in _GDAL.items()}
 _FRAMES = ("geopandas.GeoDataFrame", "geopandas.read_file", "geopandas.read_parquet", "pandas.DataFrame",
            "pandas.read_csv", "pandas.read_parquet")  # fmt: skip
@@ -28,18 +29,29 @@ OPEN = frozenset({"builtins.open", "pathlib.Path.open", "io.open"})
 RASTERIO = "rasterio.open"
 
 # Programs whose output is the last of their arguments, the first, or the value of an option.
-LAST = frozenset({"gdalwarp", "gdal_translate", "gdal_rasterize", "gdal_grid", "gdaldem", "nearblack"})
+LAST = frozenset({"gdalwarp", "gdal_translate", "gdal_rasterize", "gdal_grid", "gdaldem", "nearblack", "gdal", "rio"})
 FIRST = frozenset({"ogr2ogr"})
 OPTION = {"wget": ("-O", "--output-document"), "curl": ("-o", "--output"), "aria2c": ("-o", "--out"),
           "tippecanoe": ("-o", "--output"), "gdal_merge.py": ("-o",), "osmium": ("-o", "--output"),
-          "entwine": ("-o", "--output"), "untwine": ("-o", "--output_dir"), "pg_dump": ("-f", "--file")}  # fmt: skip
+          "entwine": ("-o", "--output"), "untwine": ("-o", "--output_dir"), "pg_dump": ("-f", "--file"),
+          "tile-join": ("-o", "--output"), "gdal": ("-o", "--output"), "rio": ("-o", "--output"),
+          "otbcli": ("-out",)}  # fmt: skip
+# Commands of these programs that write the last of their arguments.
+_COMMANDS = {
+    "gdal": re.compile(
+        r"(raster|vector) (convert|reproject|clip|edit|resize|mosaic|stack|calc|hillshade|slope|aspect|contour"
+        r"|polygonize|rasterize|grid|buffer|filter|concat|fill-nodata|sieve|proximity|viewshed|tile|select|sql)"
+    ),
+    "rio": re.compile(r"(warp|convert|merge|clip|mask|rasterize|stack|calc|cogeo create)"),
+}
 PROGRAMS = LAST | FIRST | OPTION.keys() | {"ffmpeg"}
 # What adds to a file that is there: that one cannot be written elsewhere.
 _ADDING = frozenset({"-append", "-update", "-c", "--continue", "-C", "--continue-at"})
 _FLAGS = frozenset(
     {
         "-overwrite", "-skipfailures", "-progress", "-makevalid", "-explodecollections", "-preserve_fid", "-q",
-        "-wrapdateline", "-nomd", "-noNativeData", "-unsetFid", "-addfields", "-relaxedFieldNameMatch",
+        "--overwrite", "--quiet", "--progress", "-multi", "-at", "-i", "-wrapdateline", "-nomd", "-noNativeData",
+        "-unsetFid", "-addfields", "-relaxedFieldNameMatch",
         "-forceNullable", "-ds_transaction",
     }
 )  # fmt: skip
@@ -73,6 +85,9 @@ def _output(site: Site) -> Output | None:
         found = _of_program(starts[0]) if len(starts) == 1 and starts[0].scope is site.scope else None
         looked = site.function is not None and "returncode" in site.source(_statement(site.function.node))
         return replace(found, checked=looked or site.value_used) if found is not None else None
+    if name in RUN:
+        node = algorithm_argument(site, "output").node
+        return None if node is None or short_work(site) else Output(node, "gdal.Run")
     if name in GDAL:
         node = site.argument(GDAL[name], 0).node
         memory = site.argument("format").constant == Const("MEM")
@@ -143,12 +158,12 @@ def _of_program(site: Site) -> Output | None:
     if not words or any(isinstance(w, ast.Starred) for w in words):
         return None
     texts = [w.value if isinstance(w, ast.Constant) and isinstance(w.value, str) else "" for w in words]
-    place = next((i for i, t in enumerate(texts) if t.rpartition("/")[2] in PROGRAMS), None)
+    place = next((i for i, t in enumerate(texts) if _writer_of(t) in PROGRAMS), None)
     if place is None and command.launcher is None and command.program in PROGRAMS:
         place, texts[0] = 0, command.program  # `gdalwarp = shutil.which("gdalwarp")`
     if place is None or command.shell:
         return None
-    program, rest, told = texts[place].rpartition("/")[2], words[place + 1 :], texts[place + 1 :]
+    program, rest, told = _writer_of(texts[place]), words[place + 1 :], texts[place + 1 :]
     if _ADDING & set(told) or "VRT" in told:
         return None  # it adds to what is there, or writes no pixels
     path = _path(program, rest, told)
@@ -168,9 +183,12 @@ def _path(program: str, words: list[ast.expr], texts: list[str]) -> ast.expr | N
         for i, text in enumerate(texts[:-1]):
             if text in OPTION[program]:
                 return words[i + 1]
+        if program not in LAST:
+            return None
+    if program in _COMMANDS and not _COMMANDS[program].match(" ".join(texts[:2])):
         return None
     if program in LAST:
-        return words[-1] if len(words) > 1 and not texts[-1].startswith("-") else None
+        return words[-1] if len(words) > 1 and _is_argument(texts) else None
     if program == "ffmpeg":
         return _of_ffmpeg(words, texts)
     i = 0
@@ -181,6 +199,20 @@ def _path(program: str, words: list[ast.expr], texts: list[str]) -> ast.expr | N
             return None  # they take one value or four
         i += 1 if texts[i] in _FLAGS else 2
     return None
+
+
+def _writer_of(text: str) -> str:
+    """The base name of a program; OTB has one for each of its applications."""
+    name = text.rpartition("/")[2]
+    return "otbcli" if name.startswith("otbcli_") else name
+
+
+def _is_argument(texts: list[str]) -> bool:
+    """Whether the last word is no option, nor the value of one: `gdal_translate in.tif out.tif -of COG`."""
+    last, before = texts[-1], texts[-2]
+    if re.fullmatch(r"[\d.]+", last):
+        return False  # the last of several values: `-te 1 2 3 4`
+    return not last.startswith("-") and (not before.startswith("-") or before in _FLAGS or "=" in before)
 
 
 def _of_ffmpeg(words: list[ast.expr], texts: list[str]) -> ast.expr | None:

@@ -8,7 +8,18 @@ from deadlint.model import Fix, Level
 from deadlint.rule import Rule
 from deadlint.site import Report, Site
 
-from deadlint_rules._gdal import POSITIONS, Callback, Stops, callback_of, is_virtual, short, stops
+from deadlint_rules._gdal import (
+    ALGORITHMS,
+    POSITIONS,
+    Callback,
+    Stops,
+    callback_of,
+    is_virtual,
+    keyword_of,
+    short,
+    short_work,
+    stops,
+)
 from deadlint_rules._gdal_fixes import with_progress
 from deadlint_rules._processes import meaningful_bound
 
@@ -18,9 +29,10 @@ class GdalCallWithoutCallback(Rule):
 
     ## What it does
     Finds `gdal.Warp`, `Translate`, `Rasterize`, `VectorTranslate`, `ReprojectImage`, `BuildOverviews`, `CreateCopy` and
-    their kin that are called without `callback=`, or with a callback that never tells GDAL to stop: a function that
-    returns nothing, or always 1, or `gdal.TermProgress_nocb`. Also a `callback=` beside `options=gdal.WarpOptions(…)`:
-    GDAL then takes everything from the options and never calls it.
+    their kin that are called without `callback=`, `gdal.Run` and `Algorithm.Run` without `progress=`, or any of them
+    with a callback that never tells GDAL to stop: a function that returns nothing, or always 1, or
+    `gdal.TermProgress_nocb`. Also a `callback=` beside `options=gdal.WarpOptions(…)`: GDAL then takes everything from
+    the options and never calls it.
 
     The default level reports them where a limit, a timeout parameter or a budget is around the call; strict reports
     the others as well, and `gdal.BuildVRT` and calls with `format="VRT"`, which write no pixels.
@@ -78,7 +90,7 @@ class GdalCallWithoutCallback(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report the call unless its callback may stop it."""
         callback = callback_of(site)
-        if callback is None:
+        if callback is None or (site.name in ALGORITHMS and short_work(site)):
             return
         what = Stops.NEVER if callback.ignored else stops(callback.argument, site)
         if what is Stops.PERHAPS or (what is Stops.NONE and site.spread and site.call.args == []):
@@ -88,7 +100,7 @@ class GdalCallWithoutCallback(Rule):
         yield site.report(
             f"{_what(site, callback, what)}, so {_so(bound)}",
             f"`with {site.module.settings.helpers}.gdal_progress({site.budget or ''}) as progress:` and"
-            " `callback=progress`",
+            f" `{keyword_of(site)}=progress`",
             level=level,
             fix=_fix(site, callback, bound),
         )

@@ -78,13 +78,14 @@ class OutputWrittenInPlace(Rule):
     name = "output-written-in-place"
     since = "0.1.0"
     calls = (
-        RUNS | _writers.HELPERS | _writers.WAITS | _writers.GDAL.keys() | _writers.FRAMES.keys() | _writers.RETRIEVE
-        | _writers.OPEN | {_writers.RASTERIO}
+        RUNS | _writers.HELPERS | _writers.WAITS | _writers.GDAL.keys() | _writers.RUN | _writers.FRAMES.keys()
+        | _writers.RETRIEVE | _writers.OPEN | {_writers.RASTERIO}
     )  # fmt: skip
     words = (
         *((start, program) for start in ("subprocess", "deadlint_budget") for program in sorted(_writers.PROGRAMS)),
         ("urlretrieve(",),
         *(("gdal", f"{name}(") for name in ("Warp", "Translate", "Rasterize", "VectorTranslate", "DEMProcessing")),
+        ("gdal.Run(",),
         ("rasterio.open(", '"w'),
         ("rasterio.open(", "'w"),
         *((library, method) for library in ("pandas",) for method in (".to_file(", ".to_parquet(", ".to_feather(")),
@@ -114,7 +115,7 @@ class OutputWrittenInPlace(Rule):
 
 
 # Writers that are told of at strict where nothing bounds them: what they do takes long, and is known to be stopped.
-_TOLD_IN_STRICT = RUNS | _writers.HELPERS | _writers.GDAL.keys() | _writers.RETRIEVE | _writers.OPEN
+_TOLD_IN_STRICT = RUNS | _writers.HELPERS | _writers.GDAL.keys() | _writers.RUN | _writers.RETRIEVE | _writers.OPEN
 
 
 def _bound(site: Site) -> str | None:

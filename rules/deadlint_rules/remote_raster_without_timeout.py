@@ -13,7 +13,7 @@ from deadlint.rule import Rule
 from deadlint.site import Report, Site
 
 from deadlint_rules._again import tried_again
-from deadlint_rules._gdal import short
+from deadlint_rules._gdal import ALGORITHMS, algorithm_argument, short
 from deadlint_rules._gdal_fixes import with_http_options
 from deadlint_rules._processes import RUNS, Given, commands_of, limit_given
 from deadlint_rules._programs import words_of
@@ -49,11 +49,12 @@ _BINDINGS = {
     "gdal.VectorTranslate": _Source("srcDS", 1),
     "gdal.BuildVRT": _Source("srcDSOrSrcDSTab", 1),
     "gdal.DEMProcessing": _Source("srcDS", 1),
+    "gdal.Run": _Source("input", 0),
 }
 _SOURCES = _PYTHON | _BINDINGS | {f"osgeo.{name}": source for name, source in _BINDINGS.items()}
 _ENV = "rasterio.Env"
 _SET = frozenset({"osgeo.gdal.SetConfigOption", "gdal.SetConfigOption"})
-_PROGRAM = re.compile(r"gdal\w*(\.py)?|ogr\w+|rio")
+_PROGRAM = re.compile(r"gdal\w*(\.py)?|ogr\w+|rio|otbcli_\w+|raster2pgsql")
 # Options that speak of requests, and none that limits them.
 _RETRIES = ("GDAL_HTTP_MAX_RETRY", "GDAL_HTTP_RETRY_DELAY", "GDAL_HTTP_CONNECTTIMEOUT")
 _LIBRARIES = (
@@ -69,11 +70,11 @@ class RemoteRasterWithoutTimeout(Rule):
     ## What it does
     Finds `/vsicurl/`, `/vsis3/`, `https://`, `s3://` and the like in `rasterio.open`, `rioxarray.open_rasterio`,
     `fiona.open`, `geopandas.read_file`, `pyogrio`, `gdal.Open`, `gdal.Warp`, `gdal.Translate`, `gdal.BuildVRT`,
-    `ogr.Open`, and in the arguments of GDAL's programs, where no `GDAL_HTTP_TIMEOUT` (or `GDAL_HTTP_LOW_SPEED_TIME`) is
-    set: in the `Env` or `config_options` around the call or its callers, by `SetConfigOption`, in the environment or in
-    a dictionary of the file. Also retries and a connect limit (`GDAL_HTTP_MAX_RETRY`, `GDAL_HTTP_CONNECTTIMEOUT`) with
-    no limit beside them, a `rasterio.Env` for remote files with none, and a retry around an open that cannot reach
-    the network.
+    `gdal.Run`, `ogr.Open`, and in the arguments of programs that read through GDAL, where no `GDAL_HTTP_TIMEOUT` (or
+    `GDAL_HTTP_LOW_SPEED_TIME`) is set: in the `Env` or `config_options` around the call or its callers, by
+    `SetConfigOption`, in the environment or in a dictionary of the file. Also retries and a connect limit
+    (`GDAL_HTTP_MAX_RETRY`, `GDAL_HTTP_CONNECTTIMEOUT`) with no limit beside them, a `rasterio.Env` for remote files
+    with none, and a retry around an open that cannot reach the network.
 
     Strict adds sources of which only the name says that they are an address (`url`, `href`), servers on this host,
     programs, and a `rasterio.Env` that may be for local files or is given options that are not known. A program whose
@@ -136,7 +137,8 @@ class RemoteRasterWithoutTimeout(Rule):
         ("rasterio", "Env("),
         ("SetConfigOption", "GDAL_HTTP_"),
         ("engine", "rasterio", "xarray"),
-        *((start, program, hint) for start in ("subprocess", "os.system") for program in ("gdal", "ogr2ogr", "ogrinfo")
+        *((start, program, hint) for start in ("subprocess", "os.system")
+          for program in ("gdal", "ogr2ogr", "ogrinfo", "otbcli", "rio", "raster2pgsql")
           for hint in ("/vsi", "http", "s3://")),
     )  # fmt: skip
 
@@ -154,7 +156,10 @@ class RemoteRasterWithoutTimeout(Rule):
 
 def _opened(site: Site) -> Iterator[Report]:
     source = _SOURCES[site.name]
-    argument = site.argument(source.keyword, source.position)
+    if site.name in ALGORITHMS:
+        argument = algorithm_argument(site, source.keyword)
+    else:
+        argument = site.argument(source.keyword, source.position)
     if site.name == "xarray.open_dataset" and site.argument("engine").constant != Const("rasterio"):
         return
     answer = remote(site, argument.node, argument.values)

@@ -125,12 +125,15 @@ _DATASETS = (
 _DRIVERS = ("GetDriverByName", "Driver")
 
 GDAL_UTILITIES = frozenset(f"{module}.{name}" for module in GDAL_MODULES for name in _UTILITIES)
+# GDAL 3.11 and later: `gdal.Run("raster", "convert", …)`, `gdal.Algorithm("raster", "convert").Run()`.
+GDAL_ALGORITHMS = frozenset(f"{module}.{name}" for module in GDAL_MODULES for name in ("Run", "Algorithm.Run"))
 # The position of the callback, which is all that can stop such a call.
 GDAL: dict[str, int | None] = (
     dict.fromkeys(GDAL_UTILITIES)
     | {f"{module}.{name}": place for module in GDAL_MODULES for name, place in _FUNCTIONS.items()}
     | {f"{module}.{name}.BuildOverviews": 2 for module in GDAL_MODULES for name in _DATASETS}
     | {f"{module}.{name}.CreateCopy": 4 for module in GDAL_MODULES for name in _DRIVERS}
+    | {name: 0 if name.endswith("Algorithm.Run") else None for name in GDAL_ALGORITHMS}
 )
 
 # --- all of them -----------------------------------------------------------------------------------------------
