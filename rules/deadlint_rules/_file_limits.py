@@ -19,7 +19,7 @@ _ROLES: WeakKeyDictionary[Module, bool] = WeakKeyDictionary()
 
 def set_in_file(site: Site) -> bool:
     """Whether the file gives every session of this kind a limit."""
-    return _by_role(site.module) or (_reads_environment(site) and _by_environment(site.module))
+    return _by_role(site.module) or (_reads_environment(site) and options_in_environment(site.module))
 
 
 def _reads_environment(site: Site) -> bool:
@@ -52,7 +52,7 @@ def _literal(node: ast.AST) -> str:
     return ""
 
 
-def _by_environment(module: Module) -> bool:
+def options_in_environment(module: Module) -> bool:
     """`os.environ["PGOPTIONS"] = "-c statement_timeout=…"`."""
     if "PGOPTIONS" not in module.source.text:
         return False

@@ -240,6 +240,16 @@ def _dsn_argument(site: Site) -> Argument:
     return site.argument(name, position)
 
 
+def behind_pgbouncer(site: Site) -> bool:
+    """Whether what a call connects to is pgbouncer: its usual port, or a host that is called so."""
+    port = site.argument("port").constant
+    if port is not None and str(port.value) == "6432":
+        return True
+    hosts = [text_of(v) or "" for v in site.argument("host").values]
+    texts = [*hosts, *_texts(_dsn_argument(site).values, site.module.resolver, site.scope)]
+    return any(re.search(r":6432\b|port=6432\b|pgbouncer", text, re.I) for text in texts)
+
+
 # What stands for options that are not known: they may hold a limit.
 _SOME_LIMIT = f"statement_timeout={_sql.HOLE}"
 

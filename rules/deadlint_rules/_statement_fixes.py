@@ -40,6 +40,8 @@ def bound_session(site: Site) -> Fix | None:
     maker = MAKERS[site.name]
     if maker.holds == "connection" and (fixed := _under_budget(site)):
         return fixed
+    if _postgres.behind_pgbouncer(site):
+        return None  # which refuses options when connecting, or drops them
     match maker:
         case _postgres.Maker(driver="psycopg", holds="pool"):
             return _in_dict(site, "kwargs", "options", _options)

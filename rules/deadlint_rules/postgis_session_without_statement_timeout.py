@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING
 
 from deadlint.index.values import NONE, External
 from deadlint.model import Level, Related
 from deadlint.rule import Rule
 from deadlint.site import Report, Site
 
-from deadlint_rules import _postgres, _sql, _statement_fixes
-from deadlint_rules._file_limits import is_migration_environment, set_in_file
+from deadlint_rules import _dataset_programs, _django, _postgres, _sql, _statement_fixes
+from deadlint_rules._file_limits import is_migration_environment, options_in_environment, set_in_file
 from deadlint_rules._postgres import MAKERS, Known
 from deadlint_rules._session_hooks import hook_faults, judge_hooks
 from deadlint_rules._session_verdicts import Judged, Verdict, judge
 from deadlint_rules._sessions import Use, sessions
 from deadlint_rules._statement_faults import faulty
+
+if TYPE_CHECKING:
+    from deadlint.index.module import Module
 
 
 class PostgisSessionWithoutStatementTimeout(Rule):
@@ -24,8 +29,9 @@ class PostgisSessionWithoutStatementTimeout(Rule):
 
     ## What it does
     Finds connections, pools and engines of psycopg, psycopg2, asyncpg and SQLAlchemy, `read_postgis` and `read_sql` on
-    a PostgreSQL URL, and `PG:` datasets of GDAL, OGR, fiona and GeoPandas, on which no limit for statements is set.
-    Each is reported once, where it is made.
+    a PostgreSQL URL, and `PG:` datasets of GDAL, OGR, fiona and GeoPandas, on which no limit for statements is set;
+    also the databases of Django's settings, and `PG:` sources among the arguments of GDAL's programs. Each is reported
+    once, where it is made.
 
     These count as a limit: `options="-c statement_timeout=…"`, `server_settings`, asyncpg's `command_timeout`, the same
     in a connection string or URL, PGOPTIONS set in the file, `ALTER ROLE … SET`; on the connection `SET LOCAL` or
@@ -34,11 +40,11 @@ class PostgisSessionWithoutStatementTimeout(Rule):
     not last is reported with the reason: a `SET` that the first rollback undoes, a `SET LOCAL` that ends with its
     transaction before the last statement or comes after it, asyncpg's `init`, which the pool undoes.
 
-    Left to strict: `create_engine` of a URL that cannot be read; a session that only maintains or loads the database,
-    or waits for notifications; an async session whose statements are all awaited under `asyncio.timeout` or `wait_for`,
-    which cancel on the server while their loop lives. Unknown `**kwargs`, `connect_args` and options are silent, and so
-    are other databases, Alembic's environments, and a connection that is only opened and closed to see whether the
-    server is there.
+    Left to strict: `create_engine` of a URL that cannot be read; a GDAL program whose process has no limit of its own;
+    a session that only maintains or loads the database, or waits for notifications; an async session whose statements
+    are all awaited under `asyncio.timeout` or `wait_for`, which cancel on the server while their loop lives. Unknown
+    `**kwargs`, `connect_args` and options are silent, and so are other databases, Alembic's environments, and a
+    connection that is only opened and closed to see whether the server is there.
 
     ## Why it is bad
     PostgreSQL's default is no limit. Measured: when the client is killed, its statement goes on, keeps its locks, and
@@ -81,7 +87,8 @@ class PostgisSessionWithoutStatementTimeout(Rule):
     are there are kept.
 
     Behind pgbouncer in its usual set-up `options=` and `server_settings=` are refused when connecting, or dropped
-    (measured with 1.18): use `SET LOCAL`, `statement_timeout(conn, budget)`, or `ALTER ROLE … SET`. `options=` replaces
+    (measured with 1.18): use `SET LOCAL`, `statement_timeout(conn, budget)`, or `ALTER ROLE … SET`. Where the name or
+    the port (6432) says that it is in front, the finding says so, and no such fix is offered. `options=` replaces
     options in the connection string; where these are in sight, or the driver is not known, the fix is only shown.
 
     ## Options
@@ -97,11 +104,18 @@ class PostgisSessionWithoutStatementTimeout(Rule):
     code = "DL301"
     name = "postgis-session-without-statement-timeout"
     since = "0.1.0"
-    calls = frozenset(MAKERS)
-    words = _postgres.WORDS
+    calls = frozenset(MAKERS) | _dataset_programs.CALLS
+    words = (
+        *_postgres.WORDS, ("DATABASES", "ENGINE", "post"), ("DATABASES", "dj_database_url"), ("DATABASES", "env.db"), ("subprocess", "PG:"), ("deadlint_budget", "PG:")
+    )  # fmt: skip
 
     def check(self, site: Site) -> Iterable[Report]:
-        if site.module.settings.server_statement_timeout or not _concerns(site):
+        if site.module.settings.server_statement_timeout:
+            return
+        if site.name in _dataset_programs.CALLS:
+            yield from _program(site)
+            return
+        if not _concerns(site):
             return
         if _postgres.given(site).known is not Known.NO or set_in_file(site):
             return
@@ -118,6 +132,38 @@ class PostgisSessionWithoutStatementTimeout(Rule):
             related=_related(site, judged),
             fix=lambda: _statement_fixes.bound_session(site),
         )
+
+    def check_module(self, module: Module) -> Iterable[Report]:
+        """Report the databases of Django's settings that have no limit."""
+        if module.settings.server_statement_timeout:
+            return
+        for database in _django.unlimited(module):
+            yield Report(
+                database.node,
+                f"database `{database.alias}` sets no statement_timeout, and PostgreSQL's default is 0, no limit: a"
+                " statement that hangs runs on, and keeps its locks, even when its request or task is gone",
+                'set `"OPTIONS": {"options": "-c statement_timeout=…"}`, or `ALTER ROLE … SET statement_timeout` where'
+                " pgbouncer is in front, which refuses or drops `options`",
+                level=Level.DEFAULT if database.sure else Level.STRICT,
+                fix=partial(_django.with_options, module, database),
+            )
+
+
+def _program(site: Site) -> Iterator[Report]:
+    program = _dataset_programs.reads_unlimited(site)
+    if program is None or options_in_environment(site.module):
+        return
+    limited = _dataset_programs.has_limit(site)
+    yield site.report(
+        f"`{program}` opens a session that sets no statement_timeout: "
+        + (
+            "when its limit is over the program is gone, and its statement goes on in the server"
+            if limited
+            else "who ends the program leaves its statement running in the server"
+        ),
+        "add `options='-c statement_timeout=…'` to the name, or PGOPTIONS to its environment",
+        level=Level.DEFAULT if limited else Level.STRICT,
+    )
 
 
 def _concerns(site: Site) -> bool:
@@ -231,6 +277,11 @@ def _shown(site: Site) -> str:
 
 def _remedy(site: Site, uses: list[Use]) -> str:
     match _postgres.maker(site):
+        case _ if _postgres.behind_pgbouncer(site):
+            words = (
+                "pgbouncer refuses `options` and settings when connecting, or drops them: use `SET LOCAL` or"
+                " `statement_timeout(conn, budget)` in each transaction, or `ALTER ROLE … SET statement_timeout`"
+            )
         case _postgres.Maker(driver="asyncpg"):
             words = 'pass `server_settings={"statement_timeout": …}` or `command_timeout=…`'
         case _postgres.Maker(holds="engine"):
