@@ -106,7 +106,8 @@ class PostgisSessionWithoutStatementTimeout(Rule):
     since = "0.1.0"
     calls = frozenset(MAKERS) | _dataset_programs.CALLS
     words = (
-        *_postgres.WORDS, ("DATABASES", "ENGINE", "post"), ("DATABASES", "dj_database_url"), ("DATABASES", "env.db"), ("subprocess", "PG:"), ("deadlint_budget", "PG:")
+        *_postgres.WORDS, ("DATABASES", "ENGINE", "post"), ("DATABASES", "dj_database_url"), ("DATABASES", "env.db"),
+        ("subprocess", "PG:"), ("deadlint_budget", "PG:"),
     )  # fmt: skip
 
     def check(self, site: Site) -> Iterable[Report]:
