@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import partial
 
+from deadlint.index import limits
 from deadlint.index.budgets import is_budget
 from deadlint.index.scopes import Scope
 from deadlint.index.values import Attached, Function
@@ -112,7 +113,7 @@ def _fix(site: Site, parameter: str, budget: str) -> Fix:
 
 
 def _called(site: Site) -> Iterator[Function]:
-    """The functions of the file that the call names itself: not one that it hands to a thread."""
+    """The functions of the project that the call names itself: not one that it hands to a thread."""
     for value in site.values(site.call.func):
         match value:
             case Function():
@@ -123,11 +124,10 @@ def _called(site: Site) -> Iterator[Function]:
 
 def _budget_parameter(scope: Scope, site: Site) -> str | None:
     """The optional parameter of a function that is a budget."""
-    if scope.module is not site.module.scope:
-        return None
+    resolver = limits.home_of(scope, site.module).resolver
     for parameter in scope.parameters():
         annotation = parameter.annotation
-        annotated = is_budget(site.module.resolver.annotated(annotation, scope.parent or scope))
+        annotated = is_budget(resolver.annotated(annotation, scope.parent or scope))
         named = parameter.arg in _NAMES and (annotation is None or "Budget" in ast.unparse(annotation))
         if (annotated or named) and scope.default_of(parameter.arg) is not None:
             return parameter.arg

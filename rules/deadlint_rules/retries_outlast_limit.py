@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from deadlint.graph import Around
 from deadlint.index import airflow, limits, retries
@@ -14,7 +15,13 @@ from deadlint.index.values import Const, Function, number
 from deadlint.rule import Rule
 from deadlint.site import PROJECT, Report, Site, Target
 
-from deadlint_rules._limits import places, route, seconds
+from deadlint_rules._limits import amount, places, route, seconds, tightest
+
+if TYPE_CHECKING:
+    from deadlint.index.module import Module
+
+_CONFIG = "botocore.config.Config"
+_BOTOCORE_READ = 60.0  # what botocore takes where `read_timeout` is not given
 
 
 class RetriesOutlastLimit(Rule):
@@ -22,10 +29,10 @@ class RetriesOutlastLimit(Rule):
 
     ## What it does
     Multiplies the limit of one attempt by the number of attempts, adds the pauses, and compares the result with the
-    limit around it. It knows the retry options of Prefect and Airflow tasks (with the `default_args` of a DAG), the
-    decorators of tenacity, backoff, stamina and retrying, urllib3's `Retry` on a session, and loops such as
-    `for attempt in range(5)`. Where nothing
-    bounds one attempt, only the pauses count. An attempt that is too long on its own is DL401's.
+    limit around it. It knows the retry options of Prefect tasks, of Airflow tasks (with the `default_args` of a DAG)
+    and of Dagster's `RetryPolicy`, the decorators of tenacity, backoff, stamina and retrying, urllib3's `Retry` on a
+    session, the `retries` of botocore's `Config`, and loops such as `for attempt in range(5)`. Where nothing bounds one
+    attempt, only the pauses count. An attempt that is too long on its own is DL401's.
 
     ## Why it is bad
     The limit was chosen for one attempt, so it fires in the middle of a later one: the last retries never run to
@@ -80,13 +87,15 @@ class RetriesOutlastLimit(Rule):
     code = "DL403"
     name = "retries-outlast-limit"
     since = "0.1.0"
-    calls = frozenset(limits.INNER) | retries.LIBRARIES | {PROJECT, "airflow.**"}
+    calls = frozenset(limits.INNER) | retries.LIBRARIES | {PROJECT, "airflow.**", _CONFIG}
     words = tuple(
         (retry, limit)
-        for retry in ("retries", "tenacity", "backoff", "stamina", "retrying", "attempt", "in range(", "Retry(")
+        for retry in (
+            "retries", "retry_policy", "tenacity", "backoff", "stamina", "retrying", "attempt", "in range(", "Retry(",
+        )
         for limit in (
             "asyncio.timeout", "wait_for(", "async_timeout", "fail_after", "move_on_after", "timeout_seconds",
-            "time_limit", "dagrun_timeout", "execution_timeout", "timeout_decorator", "func_set_timeout",
+            "time_limit", "max_runtime", "dagrun_timeout", "execution_timeout", "timeout_decorator", "func_set_timeout",
         )
     )  # fmt: skip
 
@@ -100,6 +109,8 @@ class RetriesOutlastLimit(Rule):
             yield from _operator(site)
         elif site.name in retries.LIBRARIES:
             yield from _decorator(site)
+        elif site.name == _CONFIG:
+            yield from _config(site)
         elif site.name in limits.INNER:
             yield from _loop(site)
             yield from _session(site)
@@ -134,9 +145,7 @@ def _course(label: str, attempt: float, tried: Retries) -> _Course | None:
 
 def _of_function(scope: Scope, site: Site, above: ast.Call | None = None) -> _Course | None:
     """The longest course of a function under its decorators; of those up to `above` where that is given."""
-    if scope.module is not site.module.scope:
-        return None
-    longest = _body(scope, site)
+    longest = _body(scope, limits.home_of(scope, site.module))
     found: _Course | None = None
     for decorator in reversed(list(retries.decorator_sites(scope, site.module))):
         limit = limits.decorator_limit(decorator, scope.name)
@@ -152,9 +161,9 @@ def _of_function(scope: Scope, site: Site, above: ast.Call | None = None) -> _Co
     return found
 
 
-def _body(scope: Scope, site: Site) -> float:
+def _body(scope: Scope, module: Module) -> float:
     """The longest limit of a call in a function's body that is no budget's; 0 where none is known."""
-    longest, module = 0.0, site.module
+    longest = 0.0
     for call in module.walker.walk(scope).calls:
         for target in module.targets(call):
             if target.name in limits.INNER and not target.name.startswith("deadlint_budget."):
@@ -166,15 +175,14 @@ def _body(scope: Scope, site: Site) -> float:
 
 def _inside(site: Site, course: _Course | None, around: tuple[Around, ...]) -> Iterator[Report]:
     """The finding about a course that is longer than the tightest limit around it, though one attempt is not."""
-    known = [a for a in around if a.limit.seconds is not None and a.limit.seconds > 0]
-    outer = min(known, key=lambda a: (a.limit.seconds or 0.0, len(a.path)), default=None)
+    outer = tightest(around)
     if course is None or outer is None or outer.limit.seconds is None:
         return
     if course.attempt < outer.limit.seconds < course.total:
         short = seconds(outer.limit.seconds)
         yield site.report(
             f"{course.label} may take {course.sum()} inside {outer.limit.label}, which ends at"
-            f" {short}{route(outer)}; the limit fires in the middle of the retries and hides their cause",
+            f" {amount(outer.limit)}{route(outer)}; the limit fires in the middle of the retries and hides their cause",
             f"allow fewer or shorter attempts, so that all of them fit into {short}, or let one budget bound them:"
             " `budget.attempts(…)`",
             related=places(outer),
@@ -218,6 +226,14 @@ def _session(site: Site) -> Iterator[Report]:
     tried = retries.of_session(site) if limit is not None and site.name.startswith("requests.Session.") else None
     if tried is not None and limit is not None and limit.seconds is not None:
         yield from _inside(site, _course(limit.label, limit.seconds, tried), site.around)
+
+
+def _config(site: Site) -> Iterator[Report]:
+    """botocore's options for requests that are sent again, under a limit around them."""
+    tried, limit = retries.of_config(site), limits.of_call(site)
+    attempt = _BOTOCORE_READ if limit is None else limit.seconds
+    if tried is not None and attempt is not None:
+        yield from _inside(site, _course("a request of this client", attempt, tried), site.around)
 
 
 # --- loops ---------------------------------------------------------------------------------------------------

@@ -280,3 +280,16 @@ def test_a_task_of_another_file_is_compared_with_the_flow_that_calls_it(root: Pa
     plant("tiles/flow.py", FLOW.replace("import task", "import flow").replace("@task", "@flow"))
     plant("tiles/steps.py", "from prefect import task\n\n\n@task(timeout_seconds=1200)\ndef build(name):\n    pass\n")
     assert found(check()) == ["tiles/flow.py:8 DL401"]
+
+
+def test_a_budget_is_passed_on_to_a_function_of_another_file(root: Path) -> None:
+    plant("tiles/warp.py", "def warp(name, budget=None):\n    print(name, budget)\n")
+    plant(
+        "tiles/steps.py",
+        "from deadlint_budget import Budget\n\nfrom tiles.warp import warp\n\n\n"
+        "def build(name, budget: Budget):\n    warp(name)\n",
+    )
+    result = check(overrides=Overrides(select=("DL405",)))
+    assert found(result) == ["tiles/steps.py:7 DL405"]
+    check(overrides=Overrides(select=("DL405",)), fix=frozenset({Safety.UNSAFE}), write=True)
+    assert "warp(name, budget=budget)" in Path("tiles/steps.py").read_text(encoding="utf-8")

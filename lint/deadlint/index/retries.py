@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from deadlint.index import airflow, limits
-from deadlint.index.values import Result, Sequence, Values, number
+from deadlint.index.values import Mapping, Result, Sequence, Values, number
 from deadlint.site import Site, Target
 
 if TYPE_CHECKING:
@@ -43,16 +43,24 @@ def of_decorator(site: Site) -> Retries | None:
     return reader(site) if reader is not None else None
 
 
+def of_queue(site: Site) -> Retries | None:
+    """What a decorator of a task queue says about a message that fails; None where it says nothing."""
+    reader = _QUEUES.get(site.name)
+    return reader(site) if reader is not None else None
+
+
 def of_operator(site: Site) -> Retries | None:
     """What an Airflow operator says about trying again, with the `default_args` of its DAG."""
     return _airflow(site)
 
 
 def decorator_sites(function: Scope, module: Module) -> Iterator[Site]:
-    """The decorators of a function that limit it or try it again, from the top down."""
+    """The decorators of a function, of whichever module, that limit it or try it again, from the top down."""
     node = function.definition
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or not node.decorator_list:
         return
+    module = limits.home_of(function, module)
+    module.walker.walk(function.parent or function)
     for decorator in node.decorator_list:
         if isinstance(decorator, ast.Call):
             for target in module.targets(decorator):
@@ -102,6 +110,90 @@ def _airflow(site: Site) -> Retries | None:
     delay = airflow.option(site, "retry_delay")
     pause = (_seconds(delay) or 0.0) if delay else _AIRFLOW_DELAY
     return Retries(retries + 1, retries * pause)
+
+
+_DAGSTER_STEPS = {"dagster.Backoff.LINEAR": lambda i: i, "dagster.Backoff.EXPONENTIAL": lambda i: 2**i - 1}
+
+
+def _dagster(site: Site) -> Retries | None:
+    """`retry_policy=RetryPolicy(max_retries=3, delay=60, backoff=Backoff.EXPONENTIAL)`; jitter is left out."""
+    for keyword in ("retry_policy", "op_retry_policy"):
+        for value in site.argument(keyword).values:
+            match value:
+                case Result(name="dagster.RetryPolicy", call=ast.Call() as call, scope=scope):
+                    policy = Site(site.module, call, scope or site.scope, (Target(""),))
+                    given = policy.argument("max_retries", 0)
+                    retries = 1 if given.absent else _count(given.values)
+                    if retries is None or retries < 1:
+                        return None
+                    delay = _seconds(policy.argument("delay", 1).values) or 0.0
+                    names = {getattr(v, "name", "") for v in policy.argument("backoff", 2).values}
+                    step = next((_DAGSTER_STEPS[n] for n in names if n in _DAGSTER_STEPS), lambda _: 1)
+                    return Retries(retries + 1, sum(delay * step(min(i, 60)) for i in range(1, retries + 1)))
+    return None
+
+
+# --- task queues: a direct call of the function is no task and is not repeated -----------------------------------
+
+_CELERY_DELAY = 180.0  # what Celery waits where `default_retry_delay` is not given
+_CELERY_LONGEST = 600.0
+_CELERY_RETRIES = 3
+
+
+def _celery(site: Site) -> Retries | None:
+    """`autoretry_for=…` with `max_retries` or `retry_kwargs`; without it only what the task says it may do."""
+    most = site.argument("max_retries")
+    inner = next((v.get("max_retries") for v in site.argument("retry_kwargs").values if isinstance(v, Mapping)), None)
+    if most.absent and inner is None and site.argument("autoretry_for").absent:
+        return None
+    retries = _count(inner) if inner else _CELERY_RETRIES if most.absent else _count(most.values)
+    if retries is None or retries < 1:
+        return None
+    backoff = site.argument("retry_backoff")
+    if not backoff.absent and backoff.constant is not None and backoff.constant.value:
+        factor = 1.0 if backoff.constant.value is True else _seconds(backoff.values) or 1.0
+        given = site.argument("retry_backoff_max")
+        longest = _CELERY_LONGEST if given.absent else _seconds(given.values) or _CELERY_LONGEST
+        return Retries(retries + 1, sum(min(factor * 2.0 ** min(i, 60), longest) for i in range(retries)))
+    delay = site.argument("default_retry_delay")
+    pause = _CELERY_DELAY if delay.absent else _seconds(delay.values) or 0.0
+    return Retries(retries + 1, retries * pause)
+
+
+def _rq(site: Site) -> Retries | None:
+    """`retry=Retry(max=3, interval=[10, 30])`."""
+    for value in site.argument("retry").values:
+        match value:
+            case Result(name="rq.Retry", call=ast.Call() as call, scope=scope):
+                inner = Site(site.module, call, scope or site.scope, (Target(""),))
+                retries = _count(inner.argument("max", 0).values)
+                if retries is None or retries < 1:
+                    return None
+                match inner.argument("interval", 1).values:
+                    case (Sequence(items=items, open=False),) if items:
+                        each = [_seconds(item) or 0.0 for item in items]
+                        return Retries(retries + 1, sum(each[min(i, len(each) - 1)] for i in range(retries)))
+                    case values:
+                        return Retries(retries + 1, retries * (_seconds(values) or 0.0))
+    return None
+
+
+def _huey(site: Site) -> Retries | None:
+    retries = _count(site.argument("retries", 0).values)
+    if retries is None or retries < 1:
+        return None
+    return Retries(retries + 1, retries * (_seconds(site.argument("retry_delay", 1).values) or 0.0))
+
+
+def _dramatiq(site: Site) -> Retries | None:
+    """`max_retries=3, min_backoff=15_000`; all in milliseconds, the pauses doubling."""
+    retries = _count(site.argument("max_retries").values)
+    if retries is None or retries < 1:
+        return None
+    given = site.argument("min_backoff")
+    first = 15.0 if given.absent else _seconds(given.values, 0.001) or 0.0
+    longest = _seconds(site.argument("max_backoff").values, 0.001) or 7 * 86_400.0
+    return Retries(retries + 1, sum(min(first * 2.0 ** min(i, 60), longest) for i in range(retries)))
 
 
 # --- libraries -----------------------------------------------------------------------------------------------
@@ -231,6 +323,23 @@ def _retrying(site: Site) -> Retries | None:
     return Retries(attempts, (attempts - 1) * pause if attempts else 0.0, seconds)
 
 
+def of_config(site: Site) -> Retries | None:
+    """What botocore's `Config(retries={"max_attempts": 3})` says about sending a request again; 5 attempts if nothing.
+
+    `max_attempts` counts what comes after the first, `total_max_attempts` all of them.
+    """
+    for value in site.argument("retries").values:
+        match value:
+            case Mapping():
+                total, further = value.get("total_max_attempts"), value.get("max_attempts")
+                attempts = _count(total) if total else None
+                again = _count(further) if further else None
+                if attempts is None and again is not None:
+                    attempts = again + 1
+                return Retries(attempts) if attempts is not None and attempts > 1 else None
+    return None
+
+
 # --- sessions ------------------------------------------------------------------------------------------------
 
 _REPEATED = frozenset({"get", "head", "options", "put", "delete"})  # what urllib3 sends again after a read timeout
@@ -278,6 +387,10 @@ def _urllib3(site: Site) -> Retries | None:
 _DECORATORS: dict[str, Callable[[Site], Retries | None]] = {
     "prefect.task": _prefect,
     "prefect.flow": _prefect,
+    "dagster.op": _dagster,
+    "dagster.asset": _dagster,
+    "dagster.multi_asset": _dagster,
+    "dagster.graph_asset": _dagster,
     "airflow.decorators.task": _airflow,
     "tenacity.retry": _tenacity,
     "backoff.on_exception": _backoff,
@@ -285,4 +398,15 @@ _DECORATORS: dict[str, Callable[[Site], Retries | None]] = {
     "stamina.retry": _stamina,
     "retrying.retry": _retrying,
 }
-LIBRARIES = frozenset(name for name in _DECORATORS if not name.startswith(("prefect.", "airflow.")))
+LIBRARIES = frozenset(name for name in _DECORATORS if not name.startswith(("prefect.", "airflow.", "dagster.")))
+# What these say holds for a message in a queue, and not for a call of the function.
+_QUEUES: dict[str, Callable[[Site], Retries | None]] = {
+    "celery.shared_task": _celery,
+    "celery.Celery.task": _celery,
+    "rq.decorators.job": _rq,
+    "django_rq.job": _rq,
+    "dramatiq.actor": _dramatiq,
+    **{f"huey.{kind}.{name}": _huey for kind in ("Huey", "RedisHuey", "SqliteHuey", "MemoryHuey", "FileHuey",
+                                                "PriorityRedisHuey") for name in ("task", "periodic_task")},
+    **{f"huey.contrib.djhuey.{name}": _huey for name in ("task", "db_task", "periodic_task", "db_periodic_task")},
+}
