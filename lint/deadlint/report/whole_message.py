@@ -11,4 +11,5 @@ def whole_message(finding: Finding) -> str:
 
 
 def _sentence(text: str) -> str:
+    text = text[0].upper() + text[1:]
     return text if text.endswith((".", "!", "?", ":")) else f"{text}."
