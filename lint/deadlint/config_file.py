@@ -131,6 +131,7 @@ def _settings(said: Mapping[str, Any], root: str) -> Settings:
         per_file_ignores=tuple((p, tuple(rules)) for p, rules in said.get("per-file-ignores", {}).items()),
         exclude=_extended("exclude", said),
         notebooks=said.get("notebooks", default.notebooks),
+        src=_extended("src", said),
         tests=_extended("tests", said),
         long_running=_extended("long-running", said),
         leaf=_extended("leaf", said),

@@ -17,6 +17,7 @@ LONGEST_LIMIT_S = 366 * 24 * 3600
 _NAME = "[A-Za-z_][A-Za-z0-9_]*"
 _selector = Text("ALL|[A-Z]+[0-9]*|[a-z][a-z0-9]*(?:-[a-z0-9]+)*", "a rule's code, a prefix of codes, or a name")
 _pattern = Text("!?[^\\n!#][^\\n]*", "a pattern like those of .gitignore")
+_directory = Text("!?[^\\n!]+", "a directory, from the one of this file")
 _program = Text("!?[^\\n!/][^\\n/]*", "the name of a program, without a directory, wildcards allowed")
 _dotted = Text(rf"{_NAME}(?:\.{_NAME})+", "a dotted name such as 'package.module.function'")
 _module = Text(rf"{_NAME}(?:\.{_NAME})*", "a module that can be imported, such as 'pipeline.limits'")
@@ -45,6 +46,7 @@ CONFIGURATION = Table(
         "exclude": Key(ListOf(_pattern), "files and directories not to check; `!` removes a default"),
         "notebooks": Key(Flag(), "whether notebooks (*.ipynb) are looked for; true where absent"),
         "per-file-ignores": Key(MapOf(ListOf(_selector)), "rules not to check in the files of a pattern"),
+        "src": Key(ListOf(_directory), "where the project's packages are imported from; `!` removes a default"),
         "tests": Key(ListOf(_pattern), "files that are tests, reported at strict only; `!` removes a default"),
         "long-running": Key(ListOf(_program), "programs that run for long; `!` removes a default"),
         "leaf": Key(ListOf(_program), "programs without children of their own; `!` removes a default"),

@@ -80,7 +80,7 @@ class Project:
             return ()
         if target.partition(".")[0] in _LIBRARIES:
             return ()
-        path, rest, looked_at = locate(target, package_root(importer), self._settings.root)
+        path, rest, looked_at = locate(target, package_root(importer), self._settings.root, self._settings.src)
         self._asked.setdefault(os.path.abspath(importer), set()).update(looked_at, package_marks(importer))
         if self._unsaved:
             path, rest = self._never_saved(target, path, looked_at) or (path, rest)
@@ -190,14 +190,17 @@ def package_of(path: str) -> str:
 
 
 @lru_cache(maxsize=65536)
-def locate(name: str, root: str, project: str) -> tuple[str | None, tuple[str, ...], tuple[str, ...]]:
+def locate(
+    name: str, root: str, project: str, src: tuple[str, ...]
+) -> tuple[str | None, tuple[str, ...], tuple[str, ...]]:
     """The file that defines a dotted name, the rest of the name within it, and every path looked at.
 
-    Looked for where the importing file's package stands, then in the project's root and its `src`.
+    Looked for where the importing file's package stands, then further up to the project's root, since a package needs
+    no `__init__.py`, then in the directories `src` of the project.
     """
     parts = name.split(".")
     looked_at: list[str] = []
-    for start in _starts(root, project):
+    for start in _starts(root, project, src):
         looked_at += (os.path.join(start, f"{parts[0]}.py"), os.path.join(start, parts[0]))
         # The common case, a name of an installed library, is answered by its first part alone.
         if not (_is_file(os.path.join(start, f"{parts[0]}.py")) or _is_directory(os.path.join(start, parts[0]))):
@@ -211,9 +214,12 @@ def locate(name: str, root: str, project: str) -> tuple[str | None, tuple[str, .
     return None, (), tuple(looked_at)
 
 
-def _starts(root: str, project: str) -> Iterator[str]:
+def _starts(root: str, project: str, src: tuple[str, ...]) -> Iterator[str]:
     top = os.path.abspath(project)
-    yield from dict.fromkeys((root, top, os.path.join(top, "src")))
+    above = [root]
+    while above[-1].startswith(top.rstrip("/") + "/"):
+        above.append(os.path.dirname(above[-1]))
+    yield from dict.fromkeys((*above, top, *(os.path.normpath(os.path.join(top, one)) for one in src)))
 
 
 @lru_cache(maxsize=65536)

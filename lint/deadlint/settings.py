@@ -64,6 +64,7 @@ class Settings:
     exclude: tuple[str, ...] = EXCLUDE
     notebooks: bool = True  # whether those are looked for
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    src: tuple[str, ...] = ("src",)  # below `root`: where the project's packages are imported from, beside that
     tests: tuple[str, ...] = TESTS
     long_running: tuple[str, ...] = LONG_RUNNING
     leaf: tuple[str, ...] = LEAF

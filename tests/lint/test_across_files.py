@@ -182,8 +182,9 @@ def test_a_budget_of_a_caller_in_another_file_counts(root: Path) -> None:
         ("src", "tiles", "src/tiles/"),
         ("pipelines/one", "tiles", "pipelines/one/tiles/"),
         ("", "area/tiles", "area/tiles/"),
+        ("deep/down", "area/tiles", "deep/down/area/tiles/"),
     ],
-    ids=["src", "several roots", "namespace package"],
+    ids=["src", "several roots", "namespace package", "namespace package below"],
 )
 def test_layouts(root: Path, layout: str, name: str, where: str) -> None:
     for path in list(Path("tiles").iterdir()):
@@ -196,6 +197,17 @@ def test_layouts(root: Path, layout: str, name: str, where: str) -> None:
     if "/" not in name:
         plant(f"{layout}/{name}/__init__.py", "")
     assert found(check()) == [f"{where}warp.py:5 DL401"]
+
+
+def test_source_roots_are_configured(root: Path) -> None:
+    os.rename("tiles/flow.py", "flow.py")
+    os.makedirs("jobs/nightly")
+    os.makedirs("libs")
+    os.rename("flow.py", "jobs/nightly/flow.py")
+    os.rename("tiles", "libs/tiles")
+    assert found(check()) == []
+    plant("deadlint.toml", 'src = ["libs"]\n')
+    assert found(check()) == ["libs/tiles/warp.py:5 DL401"]
 
 
 def test_re_exports_relative_imports_and_methods_are_followed(root: Path) -> None:

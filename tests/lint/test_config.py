@@ -45,6 +45,7 @@ extend-select = ["DL201"]
 ignore = ["DL101"]
 level = "strict"
 exclude = ["vendor/", "!build/"]
+src = ["libs", "!src"]
 tests = ["checks/**"]
 long-running = ["saga*"]
 leaf = ["!ffmpeg"]
@@ -83,6 +84,7 @@ def test_every_key_reaches_the_settings(tmp_path: Path) -> None:
     assert found.long_running[-1] == "saga*"
     assert found.leaf == tuple(name for name in LEAF if name != "ffmpeg")
     assert "mdls" in found.read_only
+    assert found.src == ("libs",)
     assert found.helpers == "pipeline.limits"
     assert found.helpers_are_own
     assert found.server_statement_timeout
