@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
-from deadlint import __version__
 from deadlint.commands import Commands
 from deadlint.errors import UserError
 from deadlint.model import Level, Safety
@@ -20,11 +19,14 @@ from deadlint.report import FORMATS
 from deadlint.result import ExitStatus
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from deadlint.report import Options
     from deadlint.result import RunResult
     from deadlint.run import Request
 
 STOPPED = 130  # as the shell has it for Ctrl-C
+_DEBUGGING = "deadlint.debugging"  # whether the group was given `--debug`
 READER_GONE = 141  # and for a pipe that nobody reads any more
 
 
@@ -35,27 +37,32 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def _status(arguments: list[str]) -> int:
+    debug = "--debug" in arguments
     try:
         return int(cli.main(arguments, prog_name="deadlint", standalone_mode=False) or 0)
     except click.ClickException as error:
         error.show()
         return ExitStatus.ERROR
     except UserError as error:
-        return _fail(str(error))
+        return _fail(str(error), traceback=debug)
     except (click.Abort, KeyboardInterrupt):
         return STOPPED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python complains when it flushes at exit
         return READER_GONE
     except Exception as error:
-        if "--debug" in arguments:
-            raise
-        return _fail(f"a fault of deadlint itself ({type(error).__name__}: {error}); please report it with --debug")
+        remedy = "please report it with this and `deadlint --version`" if debug else "please report it with --debug"
+        return _fail(f"a fault of deadlint itself ({type(error).__name__}: {error}); {remedy}", traceback=debug)
 
 
-def _fail(text: str) -> int:
+def _fail(text: str, *, traceback: bool) -> int:
+    """Say what went wrong; with `traceback` how the exception that is being handled came about as well."""
     from deadlint.report.printable import encodable, printable  # noqa: PLC0415 - only where something is wrong
 
+    if traceback:
+        from traceback import format_exc  # noqa: PLC0415 - see above
+
+        sys.stderr.write(encodable(format_exc(), sys.stderr))
     for line in text.splitlines():
         sys.stderr.write(encodable(f"error: {printable(line)}\n", sys.stderr))
     return ExitStatus.ERROR
@@ -67,20 +74,50 @@ def _listed(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> t
 
 
 def _rules_option(name: str, text: str) -> Callable[[Any], Any]:
-    return click.option(name, multiple=True, metavar="RULES", callback=_listed, help=text)
+    return click.option(
+        name, multiple=True, metavar="RULES", callback=_listed, shell_complete=_complete_rules, help=text
+    )
+
+
+def _complete_rules(_: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from deadlint.completion import rules  # noqa: PLC0415 - for shells only
+
+    return rules(incomplete, several=parameter.multiple)
+
+
+def _complete_formats(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in FORMATS if name.startswith(incomplete)]
+
+
+def _note_debugging(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    context.meta[_DEBUGGING] = wanted
+
+
+def _say_versions(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        from deadlint.versions import versions  # noqa: PLC0415 - only here
+
+        click.echo(versions())
+        context.exit()
 
 
 _FORMATS_HELP = f"How to print findings: {', '.join(FORMATS)} [text]. With =FILE there as well; may be repeated."
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, message="deadlint %(version)s")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_say_versions,
+    help="The version, and what else a report of a bug needs.",
+)  # fmt: skip
+@click.option(
+    "--debug", is_flag=True, expose_value=False, callback=_note_debugging, help="Tracebacks for what goes wrong."
+)
 def cli() -> None:
     """Find and repair timeout and cancellation faults in Python pipelines."""
 
 
 @cli.command()
-@click.argument("paths", nargs=-1)
+@click.argument("paths", nargs=-1, type=click.Path())
 @click.option("--fix", is_flag=True, help="Apply the safe fixes.")
 @click.option("--unsafe-fixes", is_flag=True, help="Apply those as well that may change behaviour; implies --fix.")
 @click.option("--diff", is_flag=True, help="Show what fixes would change, and change nothing.")
@@ -88,7 +125,10 @@ def cli() -> None:
 @_rules_option("--extend-select", "These rules as well.")
 @_rules_option("--ignore", "Not these rules.")
 @click.option("--level", type=click.Choice([level.value for level in Level]), help="How much to report.")
-@click.option("--output-format", "output_formats", multiple=True, metavar="FORMAT[=FILE]", help=_FORMATS_HELP)
+@click.option(
+    "--output-format", "output_formats", multiple=True, metavar="FORMAT[=FILE]",
+    shell_complete=_complete_formats, help=_FORMATS_HELP,
+)  # fmt: skip
 @click.option("--output-file", type=click.Path(), metavar="FILE", help="Print them there, not on standard output.")
 @click.option("--config", type=click.Path(), metavar="FILE", help="This configuration for all files.")
 @click.option("--isolated", is_flag=True, help="No configuration at all.")
@@ -127,7 +167,7 @@ def check(paths: tuple[str, ...], **options: Any) -> int:
 
 
 @cli.command()
-@click.argument("rule")
+@click.argument("rule", shell_complete=_complete_rules)
 def rule(rule: str) -> None:
     """Explain RULE, a code or a name."""
     from deadlint.explain import explain  # noqa: PLC0415 - loads the rules
@@ -207,7 +247,7 @@ def _request(paths: tuple[str, ...], options: dict[str, Any]) -> Request:
         use_cache=not options["no_cache"],
         cache_directory=options["cache_dir"],
         processes=options["jobs"],
-        debug=options["debug"],
+        debug=options["debug"] or click.get_current_context().meta[_DEBUGGING],
         with_dependents=options["with_dependents"],
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 from deadlint import __version__
 from deadlint.cli import cli
@@ -309,7 +311,43 @@ def test_the_documentation_names_every_option() -> None:
 
 
 def test_the_version_is_printed(deadlint: Deadlint) -> None:
-    assert deadlint("--version").stdout == f"deadlint {__version__}\n".encode()
+    first, python, libcst, platform, rules = deadlint("--version").stdout.decode().splitlines()
+    assert first == f"deadlint {__version__}"
+    assert python.startswith(f"Python {sys.version.split()[0]} (")
+    assert re.fullmatch(r"libcst \d+(\.\w+)+", libcst)
+    assert sys.platform in platform.lower()
+    assert rules == f"rules from deadlint {__version__}, standin-rules 1.0"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("rule", "DL9"), ("check", "--config=nowhere.toml"), ("vendor", "--check", "nowhere"), ("new-rule", "x", "y"),
+     ("baseline", "check", "--config=nowhere.toml"), ("tree", "--config=nowhere.toml"),
+     ("migrate", "--entry=a:b", "--deadline=1", "--config=nowhere.toml"), ("completion",)],
+    ids=" ".join,
+)  # fmt: skip
+def test_every_command_shows_a_traceback_where_it_is_asked_for(
+    deadlint: Deadlint, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHELL", "none")
+    plain = deadlint(*command)
+    assert plain.returncode == 2
+    assert b"Traceback" not in plain.stderr
+    for arguments in ((*command, "--debug"), ("--debug", *command)):
+        done = deadlint(*arguments)
+        assert done.returncode == 2
+        assert b"Traceback" in done.stderr
+        assert done.stderr.endswith(plain.stderr)
+
+
+def test_every_command_takes_debug() -> None:
+    context = click.Context(cli)
+    commands = [cli.get_command(context, name) for name in cli.list_commands(context)]
+    assert len(commands) > 10
+    for command in commands:
+        assert command is not None
+        inner = command.commands.values() if isinstance(command, click.Group) else [command]
+        assert all(any("--debug" in option.opts for option in one.params) for one in inner), command.name
 
 
 def loaded(*arguments: str) -> set[str]:
@@ -341,7 +379,7 @@ def test_little_is_loaded_when_all_is_known() -> None:
 
 @pytest.mark.usefixtures("project")
 def test_next_to_nothing_is_loaded_for_the_version() -> None:
-    modules = loaded("--version") - {"json"}
+    modules = loaded("--version") - {"json", "importlib.metadata"}
     assert not modules & HEAVY
     assert not {"deadlint.run", "deadlint.config", "deadlint.discover"} & modules
 
@@ -419,4 +457,5 @@ def test_a_fault_of_our_own_is_said_in_a_line(project: Path) -> None:
     assert b"Traceback" not in done.stderr
     assert b"RuntimeError" in done.stderr
     done = subprocess.run([sys.executable, "-c", program, "check", "--debug"], capture_output=True, check=False)
+    assert done.returncode == 2
     assert b"Traceback" in done.stderr

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("paths", nargs=-1)
+@click.argument("paths", nargs=-1, type=click.Path())
 @click.option("--entry", required=True, metavar="MODULE:FUNCTION", help="Where the budget is made: `pkg.flows:build`.")
 @click.option(
     "--deadline", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
