@@ -17,14 +17,14 @@ from deadlint.cli import cli
 
 _CODE = re.compile(r"`([^`]+)`")
 
-_DESCRIPTION = """\
-`deadlint` finds the timeout and cancellation faults of Python data and geospatial pipelines, and repairs them: \
-children that outlive their timeout, requests that nothing bounds, database statements that go on after their client is \
-gone, limits that are longer than the one around them. `deadlint rules` lists what it finds, `deadlint rule DL101` explains \
-it.
-
-Without a configuration and without options, `deadlint check` checks the Python files and notebooks below the working \
-directory, with what Git ignores left out."""
+_DESCRIPTION = (
+    "`deadlint` finds the timeout and cancellation faults of Python data and geospatial pipelines, and repairs them:"
+    " children that outlive their timeout, requests that nothing bounds, database statements that go on after their"
+    " client is gone, limits that are longer than the one around them. `deadlint rules` lists what it finds,"
+    " `deadlint rule DL101` explains it.\n\n"
+    "Without a configuration and without options, `deadlint check` checks the Python files and notebooks below the"
+    " working directory, with what Git ignores left out."
+)
 
 _STATUS = (
     ("0", "Nothing was found, or all of it was fixed."),
