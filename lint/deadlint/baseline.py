@@ -13,8 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from deadlint import baseline_file
-from deadlint.baseline_file import Entry
+from deadlint.baseline_file import Baselines, Entry
 from deadlint.fingerprint import identities
 from deadlint.model import FileProblem, Finding, SilencedBy, Suppression
 from deadlint.result import Comparison, RunResult
@@ -39,19 +38,18 @@ class Checked:
 
 
 def with_baselines(
-    result: RunResult, found: Mapping[str, Sequence[Finding]], checked: Checked, *, merging: bool = False
+    result: RunResult, baselines: Baselines, found: Mapping[str, Sequence[Finding]], checked: Checked
 ) -> RunResult:
     """`result` with those of its findings marked that a baseline knows, and the comparisons.
 
     `found` holds, for the path of each baseline, all findings of its files, those included that are below the level
-    of `result`: an entry may stand for one of them. Raises `UserError` where a baseline cannot be read.
+    of `result`: an entry may stand for one of them.
     """
     shown = {id(finding) for finding in result.findings}
     marks: dict[int, Suppression] = {}
     comparisons = []
-    for path in sorted(found):
-        entries = baseline_file.read(path, merging=merging)
-        one = _Comparing(path, entries, result, checked).run(found[path], shown)
+    for path, entries in sorted(baselines.items()):
+        one = _Comparing(path, entries, result, checked).run(found.get(path, ()), shown)
         name = os.path.relpath(path)
         marks |= {mark: Suppression(0, name, f"known in {name}", SilencedBy.BASELINE) for mark in one.known}
         comparisons.append(one.comparison())

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from deadlint.errors import UserError
@@ -36,6 +36,9 @@ class Entry(NamedTuple):
     path: str
     code: str
     identity: str
+
+
+Baselines = Mapping[str, Sequence[Entry]]  # by their absolute paths
 
 
 def read(path: str, *, merging: bool = False) -> list[Entry]:

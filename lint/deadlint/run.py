@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 from deadlint.cache import Cache
@@ -17,6 +19,10 @@ from deadlint.model import Safety
 from deadlint.outcome import Order, Target
 from deadlint.result import RunResult
 from deadlint.rounds import Progress, Rounds
+from deadlint.settings import Settings
+
+if TYPE_CHECKING:
+    from deadlint.baseline_file import Baselines
 
 STANDARD_INPUT = "-"
 # In a run of so few files each is parsed, so that none with a syntax error goes unnoticed; it takes 0.2 s at the most.
@@ -59,6 +65,8 @@ def run(request: Request, progress: Progress = no_progress) -> RunResult:
         configurations = _configurations(request, memory)
         found = discover(request.paths, configurations, force_exclude=request.force_exclude)
         others = around(found, configurations)
+        looked_at = (*found.folders, *others) if request.with_dependents else found.folders
+        known = _baselines((folder.settings for folder in looked_at), request)
     files = sum(len(folder.names) for folder in found.folders)
     steps.files["discover"] = files
     rounds = Rounds(memory, request.processes, steps, progress)
@@ -77,7 +85,7 @@ def run(request: Request, progress: Progress = no_progress) -> RunResult:
         with steps.time("remember", len(targets)):
             memory.save()
     result = collected.result(steps, files=files, cached=files - judged, written=request.write)
-    return _beside(result, {folder.settings.baseline for folder in found.folders}, collected, request, steps)
+    return _beside(result, known, collected, request, steps)
 
 
 def _collect(rounds: Rounds, asked: set[str], collected: Collected) -> int:
@@ -111,6 +119,7 @@ def run_text(data: bytes, filename: str | None, request: Request) -> RunResult:
         return RunResult()
     folder, name = os.path.split(path)
     target = Target(folder, filename or STANDARD_INPUT, name, configurations.settings(folder), named=True)
+    known = _baselines([target.settings], request)
     if filename:
         target = _under_callers(target, configurations, memory, request, steps)
     order = replace(request.order, write=False, with_digest=False)
@@ -122,24 +131,29 @@ def run_text(data: bytes, filename: str | None, request: Request) -> RunResult:
         collected.change(target, outcome)
     collected.give_source(target, data)
     result = collected.result(steps, files=1, cached=0, written=request.write)
-    request = replace(request, paths=(path,))
-    return _beside(result, {target.settings.baseline}, collected, request, steps)
+    return _beside(result, known, collected, replace(request, paths=(path,)), steps)
 
 
-def _beside(
-    result: RunResult, baselines: set[str | None], collected: Collected, request: Request, steps: Steps
-) -> RunResult:
+def _baselines(settings: Iterable[Settings], request: Request) -> Baselines:
+    """The baselines that hold under any of the settings, read before anything is written."""
+    paths = {one.baseline for one in settings}
+    if paths <= {None}:
+        return {}
+    from deadlint import baseline_file  # noqa: PLC0415 - most runs have none
+
+    return {path: baseline_file.read(path, merging=request.merging) for path in paths if path is not None}
+
+
+def _beside(result: RunResult, known: Baselines, collected: Collected, request: Request, steps: Steps) -> RunResult:
     """`result` as it is shown beside the baselines that hold for its files, if there are any."""
-    paths = (baselines | set(collected.beside)) - {None}
-    if not paths:
+    if not known:
         return result
     from deadlint.baseline import Checked, with_baselines  # noqa: PLC0415 - most runs have none
 
     chosen = request.overrides
     everything = not (chosen.select or chosen.extend_select or chosen.ignore)
-    found = {path: collected.beside.get(path, []) for path in paths if path is not None}
     with steps.time("compare", result.files):
-        compared = with_baselines(result, found, Checked(request.paths, everything), merging=request.merging)
+        compared = with_baselines(result, known, collected.beside, Checked(request.paths, everything))
     return replace(compared, steps=steps.all())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -154,6 +155,13 @@ def test_all_files_are_checked_but_for_those_that_are_excluded(checking: Shell) 
         "a.py",
         "pkg/b.py",
     ]
+
+
+def test_notebooks_are_checked(checking: Shell) -> None:
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": FAULT}
+    checking.write("look.ipynb", json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    checking("git", "add", ".")
+    assert "look.ipynb:1:5:12: DL201" in checking("pre-commit", "run", check=False).stdout
 
 
 def test_a_changed_file_is_judged_with_the_project_in_view(checking: Shell) -> None:

@@ -44,8 +44,8 @@ def found(deadlint: Deadlint, *arguments: str) -> list[str]:
     return places
 
 
-def lines() -> list[str]:
-    return [line for line in BASELINE.read_text().splitlines() if not line.startswith("#")]
+def lines(name: str = "deadlint-baseline.txt") -> list[str]:
+    return [line for line in Path(name).read_text().splitlines() if not line.startswith("#")]
 
 
 def test_what_is_known_is_not_reported(known: Deadlint) -> None:
@@ -279,6 +279,24 @@ def test_a_baseline_that_is_none_is_an_error(known: Deadlint, text: str | None, 
     assert said in done.stderr.decode()
 
 
+def test_nothing_is_fixed_where_the_baseline_cannot_be_read(known: Deadlint) -> None:
+    plant("deadlint-baseline.txt", "<<<<<<< ours\n")
+    before = Path("a.py").read_text()
+    assert known("check", "--fix").returncode == 2
+    assert Path("a.py").read_text() == before
+
+
+def test_a_dependent_is_compared_with_its_own_baseline(quick: Deadlint) -> None:
+    plant("deadlint.toml", 'baseline = "known.txt"\n')
+    plant("flow.py", "from prefect import flow\nfrom tiles import t\n\n@flow(timeout_seconds=9)\ndef f():\n    t()\n")
+    plant("tiles.py", "import deadlint_budget\n\ndef t():\n    deadlint_budget.run(['gdalwarp'], want=99)\n")
+    assert quick("baseline", "create", "--baseline", "known.txt").returncode == 0
+    assert lines("known.txt")
+    assert found(quick, "--with-dependents", "flow.py") == []
+    plant("known.txt", "# deadlint baseline 1\n")
+    assert found(quick, "--with-dependents", "flow.py") == ["tiles.py:4:5"]
+
+
 def test_without_a_baseline_there_is_nothing_to_keep(quick: Deadlint) -> None:
     plant("a.py")
     for verb in ("update", "check"):
@@ -324,7 +342,9 @@ _names = st.text(st.characters(exclude_characters="/\0"), min_size=1, max_size=1
 
 
 @given(st.lists(st.tuples(_names, st.sampled_from(["DL101", "DL2"]), st.sampled_from(["0" * 24, "a1" * 12]))))
-def test_what_is_written_is_read_again(tmp_path_factory: pytest.TempPathFactory, made: list[tuple[str, str, str]]) -> None:
+def test_what_is_written_is_read_again(
+    tmp_path_factory: pytest.TempPathFactory, made: list[tuple[str, str, str]]
+) -> None:
     entries = sorted(Entry(os.fsdecode(os.fsencode(n)), code, name) for n, code, name in made if _is_name(n))
     path = tmp_path_factory.mktemp("baseline") / "known.txt"
     baseline_file.write(str(path), reversed(entries))

@@ -49,7 +49,7 @@ def baseline() -> None:
     """Keep a list of findings that are known and not reported."""
 
 
-@baseline.command()
+@baseline.command(short_help="List what is found now.")
 @_options
 @click.option("--force", is_flag=True, help="Replace a baseline that is there.")
 def create(force: bool, **options: Any) -> int:
@@ -78,7 +78,7 @@ def create(force: bool, **options: Any) -> int:
     return asked.finish(result, ExitStatus.CLEAN)
 
 
-@baseline.command()
+@baseline.command(short_help="Take out what is gone, follow what has moved.")
 @_options
 @click.option("--add", is_flag=True, help="Take in what is found and not listed.")
 def update(add: bool, **options: Any) -> int:
@@ -103,7 +103,7 @@ def update(add: bool, **options: Any) -> int:
     return asked.finish(result, ExitStatus.CLEAN, stale=False)
 
 
-@baseline.command()
+@baseline.command(short_help="Say whether the list is current.")
 @_options
 def check(**options: Any) -> int:
     """Say what the baseline lists and is gone, and what is found and not listed; 1 if there is any."""
