@@ -7,13 +7,14 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from html import escape
 from importlib.resources import files
 from typing import Any, TextIO
 
 from deadlint import __version__
-from deadlint.tree.as_text import amount_text, limit_text, summary, title, where
+from deadlint.tree.as_text import amount_text, is_silent, limit_text, summary, title, where
 from deadlint.tree.icicle import Bar, icicle_of
 from deadlint.tree.links import link
 from deadlint.tree.model import Kind, Known, Node, Tree
@@ -40,12 +41,15 @@ _OUTER = ("flow", "dag", "job", "graph", "script", "main", "asset", "task", "op"
 def print_html(tree: Tree, out: TextIO, depth: int | None, template: str) -> None:
     """Write the page."""
     tree = pruned(tree, depth)
+    said = summary(tree)
+    silent = [root for root in tree.roots if is_silent(root)]
+    tree = replace(tree, roots=tuple(root for root in tree.roots if not is_silent(root)))
     page = files("deadlint.tree").joinpath("page")
     css, script = (page.joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
     data = json.dumps([_entry(root, tree.base, template) for root in tree.roots], separators=(",", ":"))
     parts = {
         "title": escape(f"Limits of {os.path.basename(tree.base) or tree.base}"),
-        "summary": escape(summary(tree)),
+        "summary": escape(said),
         "version": escape(__version__),
         "css": css,
         "script": script,
@@ -54,6 +58,7 @@ def print_html(tree: Tree, out: TextIO, depth: int | None, template: str) -> Non
         "data": data.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"),
         "entries": "".join(_section(number, root, tree.base, template) for number, root in enumerate(tree.roots)),
         "nav": _navigation(tree),
+        "silent": _silent(silent, tree.base, template),
     }
     text = page.joinpath("page.html").read_text("utf-8")
     before, *rest = text.split("{{")
@@ -73,15 +78,26 @@ def _navigation(tree: Tree) -> str:
         return ""
     items = "".join(
         f'<li><a href="#entry-{number}">{escape(title(root).replace("`", ""))}</a> '
-        f"<span>{escape(worst_case(root.worst))}</span></li>"
+        f"<span>{escape(_worst(root))}</span></li>"
         for number, root in enumerate(tree.roots)
     )
     return f'<nav aria-label="Entries"><ul>{items}</ul></nav>'
 
 
+def _silent(roots: Sequence[Node], base: str, template: str) -> str:
+    """The entries of which nothing is known but that they are there."""
+    if not roots:
+        return ""
+    items = ", ".join(
+        f'<a href="{escape(link(root.place, template, base))}">{escape(title(root).replace("`", ""))}</a>'
+        for root in roots
+    )
+    return f'<p class="silent">Nothing waits and nothing has a limit, as far as can be seen, in {items}.</p>'
+
+
 def _section(number: int, root: Node, base: str, template: str) -> str:
     name = escape(root.name or root.layer)
-    facts = [f"worst case <b>{escape(worst_case(root.worst))}</b>"]
+    facts = [f"worst case <b>{escape(_worst(root))}</b>"] if _worst(root) else []
     if root.limit is not None or root.attempts != 1:
         facts.insert(0, f"limit <b>{escape(limit_text(root))}</b>")
     rows = "".join(_row(index, node, guides, base, template) for index, (node, guides) in enumerate(_guided(root)))

@@ -12,7 +12,7 @@ from rich.cells import cell_len, set_cell_size
 from deadlint.report.page_writer import Line, PageWriter, console_for
 from deadlint.report.printable import printable
 from deadlint.report.wrapping import wrapped
-from deadlint.tree.model import Amount, Kind, Known, Node, Place, Tree
+from deadlint.tree.model import Amount, Kind, Known, Node, Place, Tree, Worst
 from deadlint.tree.seconds import seconds, worst_case
 
 _WIDEST = 140  # cells
@@ -63,8 +63,15 @@ class _Page:
     unicode: bool
 
     def lines(self) -> Iterator[Line]:
+        silent = [root for root in self.tree.roots if is_silent(root)]
         for root in self.tree.roots:
-            yield from self._entry(root)
+            if not is_silent(root):
+                yield from self._entry(root)
+                yield ()
+        if silent:
+            names = ", ".join(f"{title(root)}" for root in silent)
+            text = printable(f"Nothing waits and nothing has a limit, as far as can be seen, in {names}.")
+            yield from (((self._plain(line), "frame"),) for line in wrapped(text, self.width))
             yield ()
         yield from (((self._plain(line), "message"),) for line in wrapped(summary(self.tree), self.width))
 
@@ -174,6 +181,11 @@ def _counted(number: int, what: str) -> str:
     return f"{number} {many.get(what, what + 's')}"
 
 
+def is_silent(root: Node) -> bool:
+    """Whether nothing is known of an entry but that it is one."""
+    return all(node.limit is None and node.attempts == 1 and node.worst == Worst() for node in root.walk())
+
+
 def _says(node: Node) -> bool:
     """Whether a worst case says anything of a node: a budget takes no time, and a cycle is counted further out."""
     nothing = node.worst.seconds == 0 and node.worst.exact
@@ -200,7 +212,8 @@ def limit_text(node: Node) -> str:
         return " ".join(part for part in (own, turns) if part)
     if node.attempts == 1 and node.until is None:
         return own
-    times = f"{'?' if node.attempts is None else node.attempts} ×" + (f" {own}" if own else "")
+    number = "?" if node.attempts is None else str(node.attempts)
+    times = f"{number} × {own}" if own else f"{number} attempts"
     times += f" + {seconds(node.pauses)}" if node.pauses else ""
     return f"{times} until {seconds(node.until)}" if node.until is not None else times
 

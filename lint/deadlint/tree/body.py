@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from deadlint.index import limits, retries
 from deadlint.index.flow import leaves
+from deadlint.index.retries import Retries
+from deadlint.index.scopes import dotted
 from deadlint.index.values import Attached, Class, Const, Function, Partial, Value
 from deadlint.index.values import Sequence as Items
 from deadlint.site import Site, Target, targets_of
 from deadlint.tree import waits, worst
-from deadlint.tree.amounts import Frame, budget
+from deadlint.tree.amounts import Frame, amount, budget
 from deadlint.tree.model import Amount, Kind, Known, Mark, Node, Order
 from deadlint.tree.nodes import either, group, limited, place_of
 
@@ -25,6 +28,8 @@ _TOGETHER = frozenset({"asyncio.gather", "asyncio.wait", "asyncio.as_completed"}
 _POOLS = ("ThreadPoolExecutor", "ProcessPoolExecutor", "Executor")
 _MAPPING = frozenset(f"concurrent.futures.{pool}.map" for pool in _POOLS)
 _SUBMITTING = frozenset(f"concurrent.futures.{pool}.submit" for pool in _POOLS) | _MAPPING
+# Operators that do nothing.
+_IDLE = (".EmptyOperator", ".DummyOperator", ".LatestOnlyOperator")
 # Calls of a task that start it elsewhere and come back at once.
 _DETACHED = frozenset({"delay", "apply_async", "send", "send_with_options", "enqueue"})
 _CLOCKS = frozenset({"time.monotonic", "time.time", "time.perf_counter"})
@@ -140,19 +145,27 @@ class Body:
                 return max(0, len(range(*whole))) if len(whole) == len(args) and 0 not in whole[2:] else None
             case ast.Call(func=ast.Name(id="enumerate" | "reversed" | "sorted"), args=[inner, *_]):
                 return self._turns(inner)
+        if self._may_grow(iterated):
+            return None
         lengths = {
             len(value.items) if isinstance(value, Items) and not value.open else None
             for value in self._values(iterated)
         }
-        return next(iter(lengths)) if len(lengths) == 1 else None
+        return (next(iter(lengths)) or None) if len(lengths) == 1 else None
+
+    def _may_grow(self, iterated: ast.expr) -> bool:
+        """Whether a list that a name stands for may hold more by now than where it was made."""
+        name = dotted(iterated)
+        if not name:
+            return False
+        changed = rf"\b{re.escape(name)}(?:\.(?:append|extend|insert|pop|remove|clear)\b|\s*\+=)"
+        return re.search(changed, self.frame.module.source.text) is not None
 
     def _number(self, node: ast.expr) -> int | None:
-        match self._values(node):
-            case (Const(value=bool()),):
-                return None
-            case (Const(value=int() as whole),):
-                return whole
-        return None
+        found = amount(node, self._scope, self.frame)
+        if found is None or found.seconds is None or found.seconds != int(found.seconds):
+            return None
+        return int(found.seconds)
 
     # --- with --------------------------------------------------------------------------------------------------
 
@@ -277,6 +290,7 @@ class Body:
             )  # fmt: skip
             found = self.functions.function(frame)
             if found is not None:
+                found = self._with_options(found, node)
                 branches.append([replace(found, called=place_of(self.frame.module, node))])
         nodes = either(place_of(self.frame.module, node), branches)
         if nodes and any(target.name in _MAPPING for target in self._targets(node)):
@@ -286,11 +300,30 @@ class Body:
             return [replace(one, worst=worst.NOTHING, marks=(*one.marks, mark)) for one in nodes]
         return nodes
 
+    def _with_options(self, node: Node, call: ast.Call) -> Node:
+        """A task under the limit and the attempts that `with_options` gives it for this call."""
+        options = _options(call)
+        if options is None or node.layer not in ("task", "flow"):
+            return node
+        site = Site(self.frame.module, options, self._scope, (Target("prefect.task"),), "prefect.task")
+        keywords = {keyword.arg for keyword in options.keywords}
+        limit = waits.given(site, "timeout_seconds", None, self.frame) if "timeout_seconds" in keywords else node.limit
+        if "retries" in keywords:
+            return limited(replace(node, attempts=1, pauses=0.0), limit, retries.of_decorator(site))
+        return limited(node, limit, Retries(node.attempts, node.pauses, node.until))
+
     def _functions(self, node: ast.Call) -> Iterator[tuple[Function, ast.Call]]:
         """The functions that a call runs, each with the call as it would be written for it alone."""
         module = self.frame.module
         called = self._values(node.func)
+        options = _options(node)
+        if options is not None and isinstance(options.func, ast.Attribute):
+            for value in self._values(options.func.value):
+                if isinstance(value, Function):
+                    yield value, node
         for value in called:
+            if isinstance(value, Attached) and value.name in _DETACHED:
+                yield value.function, node
             if isinstance(value, Class):
                 made = module.resolver.method(value.scope, "__init__")
                 if made is not None:
@@ -339,7 +372,7 @@ class Body:
         node = group("operator", name, place_of(self.frame.module, site.call), inside)
         known = None if limit is None else waits.as_amount(limit)
         tried = retries.of_operator(site)
-        if not inside and known is None:
+        if not inside and known is None and not site.name.endswith(_IDLE):
             node = replace(node, inside=worst.UNBOUNDED, marks=(Mark(Kind.UNBOUNDED, "no execution_timeout"),))
         return limited(node, known, tried)
 
@@ -354,6 +387,16 @@ class Body:
 
     def _targets(self, call: ast.Call) -> tuple[Target, ...]:
         return tuple(dict.fromkeys(targets_of(self._values(call.func))))
+
+
+def _options(call: ast.Call) -> ast.Call | None:
+    """The `task.with_options(…)` that a call runs, by itself or with `submit`; None where it runs none."""
+    match call.func:
+        case ast.Call(func=ast.Attribute(attr="with_options")) as options:
+            return options
+        case ast.Attribute(value=ast.Call(func=ast.Attribute(attr="with_options")) as options):
+            return options
+    return None
 
 
 def _call(

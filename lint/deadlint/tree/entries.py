@@ -46,10 +46,15 @@ class Entry:
     block: ast.With | ast.If | None = None  # where it is no function
 
     @property
+    def rank(self) -> int:
+        """How far out its layer is: a flow is not shown below the script that starts it."""
+        return RANKS.index(self.layer)
+
+    @property
     def sort_key(self) -> tuple[int, str, int]:
         """The outermost layers first, each in the order of the source."""
         line = getattr(self.block or self.scope.definition, "lineno", 0)
-        return RANKS.index(self.layer), self.module.source.path, line
+        return self.rank, self.module.source.path, line
 
 
 def may_have_entries(data: bytes) -> bool:

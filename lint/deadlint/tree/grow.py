@@ -82,12 +82,14 @@ def _roots(program: Program, entries: Sequence[Entry], *, keep_all: bool) -> lis
     builder = Builder(program)
     built = [(entry, *builder.entry(entry)) for entry in sorted(entries, key=lambda entry: entry.sort_key)]
     kept: list[Node] = []
-    held: set[object] = set()
     for entry, node, reached in built:
-        if node is None or (not keep_all and (entry.scope in held or _only_starts(node, kept))):
-            continue
-        kept.append(node)
-        held |= reached
+        held = entry.block is None and any(
+            entry.scope in theirs and (other.scope not in reached or other.sort_key < entry.sort_key)
+            for other, tree, theirs in built
+            if other is not entry and tree is not None and other.rank <= entry.rank
+        )
+        if node is not None and (keep_all or not (held or _only_starts(node, kept))):
+            kept.append(node)
     return kept
 
 

@@ -7,14 +7,16 @@ overrun. What nothing bounds takes the room that is left inside of the limit aro
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from deadlint.tree import worst
 from deadlint.tree.model import Kind, Node, Order
 
 _NOMINAL = 0.05  # of the axis: what something gets at least whose length is not known
 _MOST_TICKS = 200
+_ROUNDING = 1e-6  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +51,61 @@ def icicle_of(root: Node) -> Icicle:
     drawing = _Drawing(_base(root) * _NOMINAL)
     length = drawing.length(root)
     room = length if length is not None else max(drawing.need(root), _base(root)) * 1.1
-    drawing.place(root, None, 0, _Stretch(0.0, room))
-    bars = drawing.bars
+    drawing.place(root, None, _Stretch(0.0, room))
+    bars = _in_rows(drawing.bars)
     ends = [bar.over[1] if bar.over else bar.end for bar in bars]
     return Icicle(bars, max(ends, default=1.0) or 1.0, max((bar.row for bar in bars), default=0) + 1)
 
 
 def _bar(
-    node: Node, parent: int | None, row: int, at: _Stretch, start: float, end: float, kind: str,
-    ticks: tuple[float, ...] = (),
-) -> Bar:  # fmt: skip
+    node: Node, parent: int | None, at: _Stretch, start: float, end: float, kind: str, ticks: tuple[float, ...] = ()
+) -> Bar:
     if start >= at.bound:
-        return Bar(node, parent, row, start, end, None, True, kind, ticks)
+        return Bar(node, parent, 0, start, end, None, True, kind, ticks)
     over = (at.bound, end) if end > at.bound and node.worst.bounded else None
-    return Bar(node, parent, row, start, min(end, at.bound), over, False, kind, ticks)
+    return Bar(node, parent, 0, start, min(end, at.bound), over, False, kind, ticks)
+
+
+def _meet(bar: Bar, begin: float, end: float) -> bool:
+    """Whether a bar and a stretch have more in common than what rounding makes of an end and a begin."""
+    return min(bar.end, end) - max(bar.start, begin) > _ROUNDING
+
+
+def _in_rows(bars: Sequence[Bar]) -> list[Bar]:
+    """The bars, each below its parent in the first row that has room for it and for those beside it."""
+    rows = [0] * len(bars)
+    taken: dict[int, list[tuple[float, float]]] = defaultdict(list)
+    inside: dict[int, list[int]] = defaultdict(list)
+    for number, bar in enumerate(bars):
+        if bar.parent is not None:
+            inside[bar.parent].append(number)
+
+    def put(group: Sequence[int], row: int) -> int:
+        while any(_meet(bars[n], begin, end) for n in group for begin, end in taken[row]):
+            row += 1
+        for number in group:
+            rows[number] = row
+            taken[row].append((bars[number].start, bars[number].end))
+        return row
+
+    def fill(number: int) -> None:
+        row = rows[number] + 1
+        budgets = [n for n in inside[number] if bars[n].node.layer == "budget"]
+        others = [n for n in inside[number] if bars[n].node.layer != "budget"]
+        for one in budgets:
+            row = put([one], row) + 1
+        if bars[number].node.order is Order.SEQUENCE:
+            put(others, row)
+            for one in others:
+                fill(one)
+            return
+        for one in others:
+            row = put([one], row) + 1
+            fill(one)
+
+    put([0], 0)
+    fill(0)
+    return [replace(bar, row=row) for bar, row in zip(bars, rows, strict=True)]
 
 
 def _base(root: Node) -> float:
@@ -92,8 +135,6 @@ class _Stretch:
 class _Drawing:
     nominal: float
     bars: list[Bar] = field(default_factory=list)
-    # Where something comes after its limit: from when to when, and the last row.
-    late: list[tuple[float, float, int]] = field(default_factory=list)
 
     def length(self, node: Node) -> float | None:
         """How long a node is drawn; None where that is not known, or nothing bounds it."""
@@ -117,8 +158,8 @@ class _Drawing:
         inside = sum(parts) if node.order is Order.SEQUENCE else max(parts, default=0.0)
         return max(inside, self.sure(node), self.nominal)
 
-    def place(self, node: Node, parent: int | None, row: int, at: _Stretch) -> int:
-        """Draw a node and all below it; the first row that is free below."""
+    def place(self, node: Node, parent: int | None, at: _Stretch) -> None:
+        """Draw a node and all below it."""
         length = self.length(node)
         end = min(at.start + (at.room if length is None else length), at.most)
         number = len(self.bars)
@@ -126,16 +167,11 @@ class _Drawing:
         kind = "unbounded" if not node.worst.bounded else "unknown" if not node.worst.exact else ""
         last = end if at.start >= at.bound else at.bound
         ticks = tuple(tick for tick in self._ticks(node, at.start, end, turn) if tick < last)
-        self.bars.append(_bar(node, parent, row, at, at.start, end, kind, ticks))
+        self.bars.append(_bar(node, parent, at, at.start, end, kind, ticks))
         limit = node.limit.seconds if node.limit is not None and node.layer != "budget" else None
         bound = at.bound if limit is None or limit <= 0 else min(at.bound, at.start + limit)
-        inner = _Stretch(at.start, turn, bound, at.most)
-        return self._children(node, number, self._free(row + 1, at.start, end), inner)
-
-    def _free(self, row: int, start: float, end: float) -> int:
-        """The first row from `row` on in which nothing that comes after its limit is in the way."""
-        taken = [last for begin, until, last in self.late if begin < end and start < until and last >= row]
-        return max(taken, default=row - 1) + 1
+        most = at.start if node.has(Kind.ELSEWHERE) else at.most  # no time passes here
+        self._children(node, number, _Stretch(at.start, turn, bound, most))
 
     def _turn(self, node: Node, length: float) -> float:
         """How long the first attempt or turn is."""
@@ -156,7 +192,7 @@ class _Drawing:
             if start + number * step < end:
                 yield start + number * step
 
-    def _children(self, node: Node, number: int, row: int, at: _Stretch) -> int:
+    def _children(self, node: Node, number: int, at: _Stretch) -> None:
         others = [child for child in node.children if child.layer != "budget"]
         in_order = node.order is Order.SEQUENCE
         shares = list(self._shares(others, at.room)) if in_order else [at.room] * len(others)
@@ -164,36 +200,22 @@ class _Drawing:
         passed = 0
         for child in node.children:
             if child.layer == "budget":
-                row = self._budget(child, number, row, begins[passed], at)
+                self._budget(child, number, begins[passed], at)
             else:
                 passed += 1
-        below = row
         for child, share, begin in zip(others, shares, begins, strict=False):
             length = self.length(child)
             squeezed = in_order and length is not None and share < length
             most = min(at.most, begin + share) if squeezed else at.most
-            free = self.place(child, number, row, _Stretch(begin, share, at.bound, most))
-            row = row if in_order else free
-            below = max(below, free)
-        self._note_late(number, below)
-        return below
+            self.place(child, number, _Stretch(begin, share, at.bound, most))
 
-    def _note_late(self, number: int, below: int) -> None:
-        """Keep free what is below a node and comes after its limit."""
-        late = [bar for bar in self.bars[number + 1 :] if bar.after]
-        if late:
-            begin, until = min(bar.start for bar in late), max(bar.end for bar in late)
-            self.late.append((begin, until, below - 1))
-
-    def _budget(self, node: Node, parent: int, row: int, start: float, at: _Stretch) -> int:
+    def _budget(self, node: Node, parent: int, start: float, at: _Stretch) -> None:
         """A budget begins where it is made, in a row of its own: what draws on it may stand anywhere after that."""
         limit = node.limit.seconds if node.limit is not None else None
         end = max(at.start + at.room, start) if limit is None else start + limit
         if not node.has(Kind.INVERTED) and start < at.bound:
             end = min(end, at.bound)  # the rest of it is of no use, and that is no fault
-        kind = "unknown" if limit is None else ""
-        self.bars.append(_bar(node, parent, row, at, start, end, kind))
-        return row + 1
+        self.bars.append(_bar(node, parent, at, start, end, "unknown" if limit is None else ""))
 
     def _shares(self, nodes: Sequence[Node], room: float) -> Iterator[float]:
         """The room of each of several that follow each other: what nothing bounds gets what the others leave."""

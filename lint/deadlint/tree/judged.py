@@ -29,6 +29,8 @@ class _Judge:
     exceeded: set[int] = field(default_factory=set)  # outer limits that one inner limit alone is longer than
 
     def node(self, node: Node, outer: _Outer) -> Node:
+        if node.has(Kind.ELSEWHERE):
+            outer = _Outer()
         against = _against(node, outer)
         if against:
             self.exceeded.add(id(outer))

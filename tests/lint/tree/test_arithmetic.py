@@ -172,3 +172,41 @@ def test_limits_of_a_class_or_an_application_are_on_their_tasks(grow: Grow) -> N
     assert tree.worst("task", "job") == 90
     assert tree.worst("task", "Build.run") == 100
     assert tree.marks("process", "a") == {"inverted"}
+
+
+def test_options_of_a_call_take_the_place_of_the_decorators(grow: Grow) -> None:
+    text = HEAD + (
+        "from prefect import flow, task\n\n"
+        "@task(timeout_seconds=10, retries=1)\ndef step():\n    subprocess.run(['a'], timeout=5)\n\n"
+        "@flow\ndef night():\n"
+        "    step.with_options(timeout_seconds=100, retries=0)()\n"
+        "    step.with_options(timeout_seconds=200).submit()\n"
+        "    step()\n"
+    )
+    assert [n["worst"]["seconds"] for n in grow(text) if n["name"] == "step"] == [100, 400, 20]
+
+
+def test_a_list_that_grows_has_no_known_length(grow: Grow) -> None:
+    text = "urls = []\nfor x in items:\n    urls.append(x)\nfor url in urls:\n    time.sleep(1)"
+    tree = grow(body(text))
+    assert not tree.roots[0]["worst"]["bounded"]
+
+
+def test_turns_may_come_from_a_parameter(grow: Grow) -> None:
+    text = HEAD + (
+        "def step(tries=3):\n    for _ in range(1, tries + 1):\n        time.sleep(2)\n\n"
+        "def main():\n    step()\n    step(5)\n"
+    )
+    assert [n["worst"]["seconds"] for n in grow(text) if n["name"] == "step"] == [6, 10]
+
+
+def test_what_is_sent_to_a_queue_is_shown_and_not_counted(grow: Grow) -> None:
+    text = HEAD + (
+        "from celery import shared_task\n\n"
+        "@shared_task(time_limit=600)\ndef job():\n    subprocess.run(['a'], timeout=5)\n\n"
+        "@shared_task(time_limit=10)\ndef beat():\n    job.delay()\n"
+    )
+    tree = grow(text)
+    assert [root["name"] for root in tree.roots] == ["beat"]
+    assert tree.marks("task", "job") == {"elsewhere"}
+    assert tree.node("task", "beat")["inside"]["seconds"] == 0

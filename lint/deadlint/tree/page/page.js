@@ -1,7 +1,8 @@
 "use strict";
 (() => {
   const entries = JSON.parse(document.getElementById("data").textContent);
-  const HEIGHT = 28, TONGUE = 16, STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400];
+  const HEIGHT = 28, TONGUE = 16;
+  const STEPS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400];
   const byId = (id) => document.getElementById(id);
   const make = (tag, css, text) => {
     const element = document.createElement(tag);
