@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 
 from deadlint.config import FILE_NAMES, Configurations
 from deadlint.ignored import Exclusions, GitIgnores, IgnoreRules
-from deadlint.model import FileProblem
-from deadlint.settings import NOTEBOOK, Settings
+from deadlint.model import NOTEBOOK, FileProblem
+from deadlint.settings import Settings
 
 SUFFIXES = (".py", ".pyi", NOTEBOOK)
 

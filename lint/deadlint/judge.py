@@ -10,14 +10,14 @@ from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
 from deadlint.index.limits import Origins
-from deadlint.model import Finding, Level
+from deadlint.model import NOTEBOOK, Finding, Level
 from deadlint.outcome import Order, Outcome, Target, is_shown, status_of
 from deadlint.patterns import Patterns
 from deadlint.place import digest_of
 from deadlint.result import Change
 from deadlint.rule import Rule, matches, selected
 from deadlint.screen import Screen
-from deadlint.settings import NOTEBOOK, Settings
+from deadlint.settings import Settings
 from deadlint.source import SourceFile, UnreadableSource
 from deadlint.suppress import suppress
 from deadlint.write import CannotWrite, Snapshot, replace_file

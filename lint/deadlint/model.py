@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+NOTEBOOK = ".ipynb"  # how the name of a notebook ends
+
 
 class Level(StrEnum):
     """Whom a finding is for: nearly every reader, or those who asked for more."""

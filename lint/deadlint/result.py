@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from deadlint.model import FileProblem, Finding
+from deadlint.model import NOTEBOOK, FileProblem, Finding
 
 if TYPE_CHECKING:
     from deadlint.baseline_file import Entry
@@ -85,6 +85,12 @@ class RunResult:
     def open_findings(self) -> tuple[Finding, ...]:
         """The findings that neither a comment nor a baseline silences."""
         return tuple(finding for finding in self.findings if finding.suppressed is None)
+
+    @property
+    def in_notebooks(self) -> bool:
+        """Whether a finding, or what it is related to, stands in a notebook."""
+        found = (*self.findings, *self.fixed)
+        return any(path.endswith(NOTEBOOK) for one in found for path in (one.path, *(r.path for r in one.related)))
 
     @property
     def counts(self) -> Mapping[str, int]:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from deadlint.model import Level
 
-NOTEBOOK = ".ipynb"
 # Programs that run for minutes or hours: a child without a limit is a fault for nearly every reader.
 LONG_RUNNING = (
     "gdal*", "ogr*", "nearblack", "pdal", "entwine", "untwine", "osm2pgsql", "osmium", "osmosis", "osmconvert",

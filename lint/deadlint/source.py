@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from deadlint.model import Fix, Span
-from deadlint.settings import NOTEBOOK
+from deadlint.model import NOTEBOOK, Fix, Span
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 

@@ -246,7 +246,7 @@ def test_services_are_told_the_line_of_the_file(deadlint: Deadlint, style: dict[
     sarif = json.loads(deadlint("check", "--output-format=sarif").stdout)["runs"][0]["results"][0]
     region = sarif["locations"][0]["physicalLocation"]["region"]
     assert region == {"startLine": line, "startColumn": column, "endLine": line, "endColumn": column + len(FETCH)}
-    assert sarif["message"]["text"].startswith("cell 2, line 1: nothing limits this fetch")
+    assert sarif["message"]["text"].startswith("Cell 2, line 1: nothing limits this fetch")
     change = sarif["fixes"][0]["artifactChanges"][0]["replacements"]
     assert _replaced(text, change) == text.replace("fetch()", "fetch(limit=9)")
     for name, said in (
@@ -258,7 +258,7 @@ def test_services_are_told_the_line_of_the_file(deadlint: Deadlint, style: dict[
     ):
         report = deadlint("check", f"--output-format={name}").stdout.decode()
         assert said in report, name
-        assert "cell 2, line 1" in report, name
+        assert "Cell 2, line 1" in report, name
 
 
 def _replaced(text: str, replacements: list[dict[str, Any]]) -> str:
@@ -285,6 +285,30 @@ def test_fingerprints_are_the_same_in_every_format_and_after_cells_moved(deadlin
     assert len(before) == 1
     plant(notebook("import slowlib", "x = 1", 'slowlib.fetch("a")'))
     assert names() == before
+
+
+def test_a_limit_in_a_notebook_is_told_by_cell_where_it_is_around_another_file(deadlint: Deadlint) -> None:
+    task = "@task(timeout_seconds=5)\ndef f():\n    warp()"
+    plant(notebook("from prefect import task", "from work import warp", task), "flow.ipynb")
+    work = "import subprocess\n\n\ndef warp():\n    subprocess.run(['gdalwarp'], check=True, timeout=900)\n"
+    Path("work.py").write_text(work, encoding="utf-8")
+    Path("deadlint.toml").write_text("select = ['DL401']\n", encoding="utf-8")
+    assert found(deadlint) == ["work.py:5:5: DL401"]
+    assert "├ flow.ipynb:3:1:" in deadlint("check").stdout.decode()
+    (one,) = json.loads(deadlint("check", "--output-format=json").stdout)["findings"]
+    assert [place["cell"] for place in one["related"] if place["path"] == "flow.ipynb"][:1] == [3]
+    sarif = json.loads(deadlint("check", "--output-format=sarif").stdout)["runs"][0]["results"][0]
+    said = [place["message"]["text"] for place in sarif["relatedLocations"]]
+    assert any(text.startswith("Cell 3, line 1: ") for text in said), said
+
+
+def test_add_ignore_writes_into_the_cell(deadlint: Deadlint) -> None:
+    path = plant(notebook("import slowlib", f"x = 1\n{FETCH}"))
+    before = path.read_bytes()
+    assert deadlint("add-ignore", "--reason=a demo").returncode == 0
+    comment = b"slowlib.fetch()  # deadlint: ignore[ZZ101] a demo"
+    assert path.read_bytes() == before.replace(b"slowlib.fetch()", comment)
+    assert found(deadlint) == []
 
 
 # --- fixes ---------------------------------------------------------------------------------------------------

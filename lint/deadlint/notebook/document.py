@@ -275,9 +275,12 @@ def _edit(text: str, cell: Cell, source: str) -> Edit:
         written += lines
         owners += [number] * len(lines)
     apart = cell.listed and len(owners) == len(set(owners))
+    old = [json.loads(f'"{line}"') for line in written]
+    # Jupyter cuts at form feeds and the like too, so the new source is cut as the old one was.
+    new = source.splitlines(keepends=True) if old == cell.text.splitlines(keepends=True) else _LINE.findall(source)
     strings: list[str] = []
     owner = None
-    for line, kept in _matched([json.loads(f'"{line}"') for line in written], _LINE.findall(source)):
+    for line, kept in _matched(old, new):
         raw = json.dumps(line, ensure_ascii=ascii_only)[1:-1] if kept is None else written[kept]
         if strings and not apart and (kept is None or owners[kept] == owner or not cell.listed):
             strings[-1] += raw

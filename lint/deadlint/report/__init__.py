@@ -59,9 +59,7 @@ def printer(format_name: str) -> Printer:
 
 def _placed(result: RunResult, format_name: str) -> RunResult:
     """The result with the places in notebooks as the format can say them; JSON and diffs do so themselves."""
-    from deadlint.settings import NOTEBOOK  # noqa: PLC0415 - `deadlint --version` needs none
-
-    if format_name in ("json", "diff") or not any(one.path.endswith(NOTEBOOK) for one in result.findings):
+    if format_name in ("json", "diff") or not result.in_notebooks:
         return result
     from deadlint.report.notebooks import by_cell, by_file  # noqa: PLC0415 - only where there are any
 

@@ -12,7 +12,6 @@ from deadlint.report.json_text import json_text
 from deadlint.report.source_text import SourceText, SourceTexts
 from deadlint.report.summary import fixable
 from deadlint.report.whole_fix import whole_fix
-from deadlint.settings import NOTEBOOK
 
 if TYPE_CHECKING:
     from deadlint.report.notebooks import Cells, CellViews
@@ -97,7 +96,7 @@ class _Findings:
 
 def cell_views(result: RunResult) -> CellViews | None:
     """The notebooks that findings are in; None where there are none."""
-    if not any(one.path.endswith(NOTEBOOK) for one in (*result.findings, *result.fixed)):
+    if not result.in_notebooks:
         return None
     from deadlint.report.notebooks import CellViews  # noqa: PLC0415 - few results have any
 

@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from deadlint.fingerprint import identity
-from deadlint.model import Edit, Finding, Fix, Related, Span
+from deadlint.model import NOTEBOOK, Edit, Finding, Fix, Related, Span
 from deadlint.notebook.source import Notebook, Section, masks_of, sections
 from deadlint.report.cell_path import CellPath
 from deadlint.report.source_text import SourceText
 from deadlint.report.whole_fix import whole_fix
 from deadlint.result import RunResult
-from deadlint.settings import NOTEBOOK
 from deadlint.source import CannotEncode, SourceFile, UnreadableSource
 
 Source = Callable[[str], str | None]
@@ -105,11 +104,10 @@ def by_cell(result: RunResult) -> RunResult:
 
     def moved(finding: Finding) -> Finding:
         cells = views[finding.path]
-        if cells is None:
-            return finding
         path, span = placed(finding.path, finding.span)
         related = tuple(Related(*placed(one.path, one.span), one.message) for one in finding.related)
-        return replace(finding, path=path, span=span, related=related, fix=_fix_in_cell(finding, cells))
+        fix = finding.fix if cells is None else _fix_in_cell(finding, cells)
+        return replace(finding, path=path, span=span, related=related, fix=fix)
 
     findings = tuple(map(moved, result.findings))
     return replace(result, findings=findings, source=lambda path: texts[path] if path in texts else result.source(path))
@@ -190,15 +188,15 @@ def by_file(result: RunResult) -> RunResult:
             return span, message
         found = on_disk(path, cells)
         line = cells.span(section, span).line
-        return (found.span(span) if found else _TOP), f"cell {section.cell}, line {line}: {message}"
+        return (found.span(span) if found else _TOP), f"Cell {section.cell}, line {line}: {message}"
 
     def moved(finding: Finding) -> Finding:
         cells = views[finding.path]
+        related = tuple(Related(one.path, *placed(one.path, one.span, one.message)) for one in finding.related)
         if cells is None:
-            return finding
+            return replace(finding, related=related)
         found = on_disk(finding.path, cells)
         span, message = placed(finding.path, finding.span, finding.message)
-        related = tuple(Related(one.path, *placed(one.path, one.span, one.message)) for one in finding.related)
         fix = found.fix(finding.fix) if found and finding.fix else None
         name = identity(finding, cells.text.lines)
         return replace(finding, span=span, message=message, related=related, fix=fix, identity=name)
