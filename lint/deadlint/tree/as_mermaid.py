@@ -53,7 +53,8 @@ def _class(node: Node) -> str:
 
 def _label(node: Node, base: str) -> str:
     limit = limit_text(node)
-    parts = [title(node).replace("`", ""), f"limit {limit}" if limit else "", ""]
+    word = "" if node.layer == "loop" and node.limit is None else "limit "
+    parts = [title(node).replace("`", ""), f"{word}{limit}" if limit else "", ""]
     if node.layer != "budget":
         parts[2] = f"worst case {worst_case(node.worst)}"
     words = [mark.kind.value for mark in node.marks if mark.kind is not Kind.BUDGET]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from deadlint.index import limits, retries
 from deadlint.index.flow import leaves
+from deadlint.index.limit_forms import ALARMS
 from deadlint.index.retries import Retries
 from deadlint.index.scopes import dotted
 from deadlint.index.values import Attached, Class, Const, Function, Partial, Value
@@ -56,9 +57,12 @@ class Body:
     def block(self, statements: Sequence[ast.stmt]) -> list[Node]:
         """The nodes of statements that follow each other."""
         found: list[Node] = []
-        for number_, statement in enumerate(statements):
+        for number, statement in enumerate(statements):
+            rest = statements[number + 1 :]
+            alarm = self._alarm(statement)
+            if alarm is not None and alarm[1].seconds != 0:
+                return [*found, *self._until_taken_back(*alarm, rest)]
             if isinstance(statement, ast.If):
-                rest = statements[number_ + 1 :]
                 nodes, done = self._if(statement, rest)
                 found += nodes
                 if done:
@@ -66,6 +70,35 @@ class Body:
             else:
                 found += self._statement(statement)
         return found
+
+    def _alarm(self, statement: ast.stmt) -> tuple[ast.Call, Amount] | None:
+        """The call by which a statement sets an alarm, and to how long; 0 takes it back."""
+        if not self.frame.module.sets_alarms:
+            return None
+        match statement:
+            case ast.Expr(value=ast.Call() as call):
+                for target in self._targets(call):
+                    form = ALARMS.get(target.name)
+                    if form is not None:
+                        site = Site(self.frame.module, call, self._scope, (target,), target.name)
+                        limit = waits.given(site, form.keyword, form.position, self.frame)
+                        return None if limit is None else (call, limit)
+        return None
+
+    def _until_taken_back(self, call: ast.Call, limit: Amount, rest: Sequence[ast.stmt]) -> list[Node]:
+        """What runs under an alarm: up to where it is taken back, perhaps in a `finally`."""
+        end = len(rest)
+        for number, statement in enumerate(rest):
+            final = statement.finalbody if isinstance(statement, ast.Try) else []
+            taken_back = [self._alarm(one) for one in (statement, *final)]
+            if any(one is not None and one[1].seconds == 0 for one in taken_back):
+                end = number + 1
+                break
+        inside = self.block(rest[:end])
+        if not inside:
+            return self.block(rest[end:])
+        scope = group("scope", "signal.alarm", place_of(self.frame.module, call), inside)
+        return [limited(scope, limit), *self.block(rest[end:])]
 
     def _if(self, node: ast.If, rest: Sequence[ast.stmt]) -> tuple[list[Node], bool]:
         """An `if`, with the statements behind it where one of its branches leaves the block."""

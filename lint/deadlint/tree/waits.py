@@ -8,9 +8,10 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from deadlint.index import limits
+from deadlint.index import limits, retries
 from deadlint.index.blocking import WAITS, Wait
 from deadlint.index.budgets import BUDGET
+from deadlint.index.retries import Retries
 from deadlint.index.scopes import dotted
 from deadlint.index.values import NONE, Const, Function, Member, Result, Sequence, Template, Value, Values
 from deadlint.site import Argument, Site
@@ -93,7 +94,9 @@ def leaf(site: Site, frame: Frame) -> Node | None:
     found = _limit(site, wait, frame)
     if found is not None and found.seconds == 0:
         return None
-    return _each_read(node, found) if wait.each_read and found is not None else _bounded(node, found)
+    if not wait.each_read or found is None:
+        return _bounded(node, found)
+    return _each_read(node, found, _sent_again(site))
 
 
 def helper_limit(site: Site, frame: Frame) -> Amount | None:
@@ -111,8 +114,14 @@ def _bounded(node: Node, limit: Amount | None) -> Node:
     return replace(node, worst=worst.UNBOUNDED, inside=worst.UNBOUNDED, marks=(mark,))
 
 
-def _each_read(node: Node, limit: Amount) -> Node:
-    found = limited(node, limit)
+def _sent_again(site: Site) -> Retries | None:
+    """What urllib3's `Retry` on the session of a request says about sending it again."""
+    mounts = site.name.startswith("requests.Session.") and ".mount(" in site.module.source.text
+    return retries.of_session(site) if mounts else None
+
+
+def _each_read(node: Node, limit: Amount, tried: Retries | None) -> Node:
+    found = limited(node, limit, tried)
     mark = Mark(Kind.PER_READ, "its limit holds for each read, nothing bounds the whole")
     return replace(found, worst=worst.UNBOUNDED, inside=worst.UNBOUNDED, marks=(*found.marks, mark))
 

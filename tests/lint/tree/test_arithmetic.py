@@ -210,3 +210,29 @@ def test_what_is_sent_to_a_queue_is_shown_and_not_counted(grow: Grow) -> None:
     assert [root["name"] for root in tree.roots] == ["beat"]
     assert tree.marks("task", "job") == {"elsewhere"}
     assert tree.node("task", "beat")["inside"]["seconds"] == 0
+
+
+def test_an_alarm_bounds_what_stands_between_it_and_where_it_is_taken_back(grow: Grow) -> None:
+    text = HEAD + (
+        "import signal\n\n"
+        "def main():\n"
+        "    time.sleep(1)\n"
+        "    signal.alarm(20)\n"
+        "    try:\n        time.sleep(60)\n    finally:\n        signal.alarm(0)\n"
+        "    time.sleep(3)\n"
+    )
+    tree = grow(text)
+    assert tree.roots[0]["worst"]["seconds"] == 24
+    assert tree.marks("scope", "signal.alarm") == set()
+    assert [n["limit"]["seconds"] for n in tree if {"kind": "inverted"}.items() <= (n["marks"] or [{}])[0].items()] == [60]
+
+
+def test_a_session_that_sends_again_shows_its_attempts(grow: Grow) -> None:
+    text = HEAD + (
+        "from requests.adapters import HTTPAdapter\nfrom urllib3.util.retry import Retry\n\n"
+        "def main():\n    session = requests.Session()\n"
+        "    session.mount('https://', HTTPAdapter(max_retries=Retry(total=3, backoff_factor=1)))\n"
+        "    session.get('https://x', timeout=10)\n"
+    )
+    node = grow(text).node("request", "session.get")
+    assert (node["attempts"], node["limit"]["seconds"], node["worst"]["bounded"]) == (4, 10, False)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import jsonschema
 import pytest
+from deadlint.tree.model import Kind, Known, Order
 
 from tests.lint.tree.conftest import FIXTURES, Grow, grown, run
 
@@ -110,3 +113,19 @@ def test_a_source_url_that_is_none_is_an_error(given: str, flood: Path) -> None:
     command = [sys.executable, "-m", "deadlint", "tree", "--source-url", given]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, given in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("folder", ["flood", "namespace", "two_roots", "cycle", "../pipelines"])
+@pytest.mark.parametrize("depth", [(), ("--depth", "1")])
+def test_json_follows_its_schema(folder: str, depth: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = json.loads((FIXTURES.parents[1] / "docs" / "tree.schema.json").read_text())
+    monkeypatch.chdir(FIXTURES / folder)
+    jsonschema.validate(grown(*depth).record, schema)
+
+
+def test_the_schema_knows_every_mark_and_every_way_to_know_a_limit() -> None:
+    schema = json.loads((FIXTURES.parents[1] / "docs" / "tree.schema.json").read_text())
+    node = schema["$defs"]["node"]["properties"]
+    assert set(node["marks"]["items"]["properties"]["kind"]["enum"]) == set(Kind)
+    assert set(node["limit"]["oneOf"][1]["properties"]["known"]["enum"]) == set(Known)
+    assert set(node["order"]["enum"]) == set(Order)
