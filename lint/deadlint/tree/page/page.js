@@ -15,9 +15,11 @@
 
   // --- charts ------------------------------------------------------------------------------------------------
 
+  // Asked once: to ask each chart would lay out the page anew each time.
+  const atFirst = document.querySelector("main").clientWidth || 1000;
   const charts = [...document.querySelectorAll(".chart")].map((root, number) => {
     const entry = entries[number];
-    const chart = { root, entry, number, zoomed: 0, elements: [], tongues: [], deadlines: [], current: 0 };
+    const chart = { root, entry, number, zoomed: 0, elements: [], tongues: [], deadlines: [], current: 0, width: atFirst };
     chart.axis = make("div", "axis");
     chart.axis.setAttribute("aria-hidden", "true");
     chart.rows = make("div", "rows");
@@ -27,7 +29,6 @@
     chart.out.type = "button";
     chart.out.hidden = true;
     chart.out.addEventListener("click", () => { zoom(chart, 0); focus(chart, chart.current); });
-    root.append(chart.out, chart.axis, chart.rows);
     entry.bars.forEach((bar, index) => {
       bar.children = [];
       if (bar.p !== null) entry.bars[bar.p].children.push(index);
@@ -37,6 +38,7 @@
     chart.list = [...root.parentElement.querySelectorAll("tbody tr")];
     build(chart);
     draw(chart);
+    root.append(chart.out, chart.axis, chart.rows);
     return chart;
   });
 
@@ -115,7 +117,7 @@
     const from = chart.zoomed ? bars[chart.zoomed].s : 0;
     const to = chart.zoomed ? Math.max(extent(bars[chart.zoomed]), from + 1e-9) : chart.entry.seconds;
     const span = to - from;
-    const width = chart.rows.clientWidth || 1000;
+    const { width } = chart;
     bars.forEach((bar, index) => {
       const element = chart.elements[index];
       const outside = bar.e < from || bar.s > to || (bar.e === from && bar.s < from);
@@ -265,7 +267,11 @@
         if (!event.target.closest("a")) focus(chart, index, true);
       });
     });
-    new ResizeObserver(() => draw(chart)).observe(chart.root);
+    new ResizeObserver(([seen]) => {
+      if (Math.abs(seen.contentRect.width - chart.width) < 1) return;
+      chart.width = seen.contentRect.width || chart.width;
+      draw(chart);
+    }).observe(chart.root);
   });
 
   function open(bar) {
