@@ -13,7 +13,6 @@ from deadlint.cache_directory import NAME as CACHE_NAME
 from deadlint.collect import Collected, Steps
 from deadlint.config import Configurations, Overrides, project_root
 from deadlint.discover import Discovery, Folder, around, discover, is_excluded
-from deadlint.fixing import fix
 from deadlint.memory import Memory
 from deadlint.model import Safety
 from deadlint.outcome import Order, Target
@@ -79,6 +78,8 @@ def run(request: Request, progress: Progress = no_progress) -> RunResult:
     collected = Collected([*found.problems], [*found.warnings])
     asked = {os.path.join(folder.path, name) for folder in found.folders for name in folder.names}
     if request.fix:
+        from deadlint.fixing import fix  # noqa: PLC0415 - a check alone does not need it
+
         fix(rounds, request.order, asked, collected)
     judged = _collect(rounds, asked, collected)
     if request.write or not request.fix:  # what is only shown is not on disk
