@@ -70,8 +70,8 @@ class Durations:
 
 def _is_timedelta(value: object) -> bool:
     match value:
-        case Const(timedelta()):
-            return True
+        case Const(timedelta() as known):
+            return known.days != 0  # what is less than a day has no other seconds than these
         case Result(name="datetime.timedelta"):
             return True
     return False

@@ -92,7 +92,7 @@ class ConstantLimitUnderBudget(Rule):
         form = limits.INNER[site.name]
         argument = site.argument(form.keyword, form.position)
         value = limits.seconds_of(argument, form.scale)
-        if value is None or argument.node is None or any(isinstance(v, Parameter) for v in argument.values):
+        if not value or argument.node is None or any(isinstance(v, Parameter) for v in argument.values):
             return
         if _cleans_up(site) or is_ambient(site):
             return

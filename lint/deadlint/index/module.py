@@ -235,7 +235,7 @@ class Module:
             match value:
                 case Function():
                     found.append(value)
-                case Attached(function=function, name=name) if name in _RUNNING:
+                case Attached(function=function, name=name) if name in _RUNNING or self._waits_for(call, name):
                     found.append(function)
                 case Partial(function=Function() as function):
                     found.append(function)
@@ -258,6 +258,13 @@ class Module:
                     yield value
                 case Attached(function=function) | Partial(function=Function() as function):
                     yield function
+
+    def _waits_for(self, call: ast.Call, name: str) -> bool:
+        """Whether a task that is sent to a queue is waited for: `task.delay().get(timeout=60)`."""
+        if name not in ("delay", "apply_async"):
+            return False
+        parent = self.walker.parents.get(call)
+        return isinstance(parent, ast.Attribute) and parent.attr in ("get", "wait", "collect")
 
     def runs_directly(self, call: ast.Call, function: Scope) -> bool:
         """Whether a call that runs `function` does so where it stands: no `to_thread`, no `submit`, no new task."""
@@ -332,5 +339,10 @@ _HANDED_OVER = {
     "starlette.concurrency.run_in_threadpool": 0,
     "fastapi.concurrency.run_in_threadpool": 0,
     "homeassistant.core.HomeAssistant.async_add_executor_job": 0,
+    "concurrent.futures.Executor.submit": 0,
+    "concurrent.futures.ThreadPoolExecutor.submit": 0,
+    "concurrent.futures.ProcessPoolExecutor.submit": 0,
+    "concurrent.futures.ThreadPoolExecutor.map": 0,
+    "concurrent.futures.ProcessPoolExecutor.map": 0,
 }
 _HANDING_OVER = frozenset(name.rpartition(".")[2] for name in _HANDED_OVER)

@@ -13,6 +13,7 @@ from deadlint.index.scopes import Scope, dotted
 from deadlint.index.values import (
     NONE,
     UNKNOWN,
+    Attached,
     Class,
     Const,
     External,
@@ -57,6 +58,8 @@ class Results(Evaluation):
                 return self._returned(Function(method, function), node, scope) if method else (UNKNOWN,)
             case Result(name=name) if f"{name}.__call__" in RETURNS:
                 return (Result(RETURNS[f"{name}.__call__"], node, function, scope),)
+            case Attached(function=changed, name="with_options" | "options"):
+                return (changed,)  # the same task, with other options
             case Super():
                 return (UNKNOWN,)
         return (UNKNOWN,)

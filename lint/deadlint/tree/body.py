@@ -349,13 +349,9 @@ class Body:
         """The functions that a call runs, each with the call as it would be written for it alone."""
         module = self.frame.module
         called = self._values(node.func)
-        options = _options(node)
-        if options is not None and isinstance(options.func, ast.Attribute):
-            for value in self._values(options.func.value):
-                if isinstance(value, Function):
-                    yield value, node
+        run = module.run_by(node, self._scope)
         for value in called:
-            if isinstance(value, Attached) and value.name in _DETACHED:
+            if isinstance(value, Attached) and value.name in _DETACHED and value.function not in run:
                 yield value.function, node
             if isinstance(value, Class):
                 made = module.resolver.method(value.scope, "__init__")
@@ -368,7 +364,7 @@ class Body:
             for value in self._values(node.args[0])
             if isinstance(value, Function)
         ]
-        for function in dict.fromkeys((*module.run_by(node, self._scope), *submitted)):
+        for function in dict.fromkeys((*run, *submitted)):
             yield function, self._own_call(node, function, called)
 
     def _own_call(self, node: ast.Call, function: Function, called: Sequence[Value]) -> ast.Call:
