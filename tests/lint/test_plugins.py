@@ -220,6 +220,23 @@ def test_code_of_the_repository_is_never_run(hostile: Path, way: str) -> None:
     assert "evil.helpers" in Path("a.py").read_text(encoding="utf-8"), "the fixes were made all the same"
 
 
+def test_a_program_that_the_configuration_of_git_names_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`migrate --write` asks git for changes, and git would start a monitor that the repository's `.git/config` names."""
+    mark = tmp_path / "ran"
+    (tmp_path / "repository").mkdir()
+    monkeypatch.chdir(tmp_path / "repository")
+    Path("flow.py").write_text("import requests\n\n\ndef build(u):\n    return requests.get(u, timeout=3)\n")
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
+    for command in (["init", "-q"], ["add", "flow.py"], ["commit", "-qm", "x"]):
+        subprocess.run([*git, *command], check=True, timeout=60)
+    subprocess.run(["git", "config", "core.fsmonitor", f"touch {mark}; false"], check=True, timeout=60)
+    done = deadlint("migrate", "--entry=flow:build", "--deadline=60", "--write")
+    assert "Budget" in Path("flow.py").read_text(encoding="utf-8"), done.stderr
+    assert not mark.exists()
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -48,7 +48,16 @@ def _refuse_dirty(paths: list[str]) -> None:
     for directory in sorted({os.path.dirname(path) for path in paths}):
         try:
             done = subprocess.run(
-                ["git", "status", "--porcelain", "--untracked-files=no"],
+                # A monitor is a program that the repository's own configuration names.
+                [
+                    "git",
+                    "-c",
+                    "core.fsmonitor=false",
+                    "--no-optional-locks",
+                    "status",
+                    "--porcelain",
+                    "--untracked-files=no",
+                ],
                 cwd=directory,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
