@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -206,6 +207,29 @@ def test_it_can_be_tried_without_a_configuration(repository: Shell, installed_ho
     done = repository("pre-commit", "try-repo", str(installed_hooks), "deadlint", "--files", "fetch.py", check=False)
     assert done.returncode == 1
     assert "fetch.py:5:12: DL201" in done.stdout
+
+
+def snippets() -> list[str]:
+    """The configurations that the page shows, those without a beginning put under one."""
+    page = (ROOT / "docs" / "pre-commit.md").read_text(encoding="utf-8")
+    found = re.findall(r"(?m)^```yaml\n(.*?)^```$", page, re.DOTALL)
+    first = found[0]
+    under = {"repos": "", "  - repo": "repos:\n", "      - id": first[: first.index("      - id")]}
+    return [under[text.partition(":")[0]] + text for text in found]
+
+
+@pytest.mark.parametrize("number", range(len(snippets())))
+def test_the_configurations_of_the_page_are_valid(repository: Shell, number: int) -> None:
+    path = repository.write(".pre-commit-config.yaml", snippets()[number])
+    repository("pre-commit", "validate-config", str(path))
+
+
+def test_the_deadlint_of_the_project_is_run_as_the_page_says(repository: Shell) -> None:
+    (local,) = (text for text in snippets() if "repo: local" in text)
+    repository.write(".pre-commit-config.yaml", local)
+    repository.write("fetch.py", FAULT)
+    repository.commit("start")
+    assert "fetch.py:5:12: DL201" in repository("pre-commit", "run", "--all-files", check=False).stdout
 
 
 UNREACHABLE = ("Could not find a version", "No matching distribution", "Connection", "Temporary failure", "timed out")
