@@ -448,6 +448,41 @@ def test_hand_made_deadlines_and_pauses_become_layers(migrate: Migrate) -> None:
     assert "import time" not in text("flows.py")
 
 
+def test_a_limit_of_statements_set_by_hand_ends_with_the_budget_too(migrate: Migrate) -> None:
+    """It stays: without it the limit of the role would hold, which may be narrower."""
+    flows = """
+        import psycopg
+
+
+        def build(dsn):
+            with psycopg.connect(dsn) as conn, conn.cursor() as cur:
+                cur.execute("SET LOCAL statement_timeout = '15min'")
+                # All of them.
+                cur.execute('''
+        SELECT 1
+                ''')
+                return cur.fetchone()
+    """
+    migrate(flows=flows)
+    assert text("flows.py").endswith(
+        dedent("""\
+                cur.execute("SET LOCAL statement_timeout = '15min'")
+                with statement_timeout(conn, budget):
+                    # All of them.
+                    cur.execute('''
+        SELECT 1
+                ''')
+                    return cur.fetchone()
+        """)
+    )
+    assert "Nothing to change" in migrate(*ENTRY, "--write").output
+
+
+def test_what_is_installed_as_a_program_is_called_by_others(migrate: Migrate) -> None:
+    Path("pyproject.toml").write_text('[project]\nname = "x"\n[project.scripts]\nwarp = "rasters:warp"\n')
+    assert "it is exported" in migrate(*ENTRY, flows=FLOWS, rasters=RASTERS).output
+
+
 def test_a_deadline_that_goes_elsewhere_stays(migrate: Migrate) -> None:
     flows = """
         import subprocess

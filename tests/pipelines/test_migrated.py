@@ -197,26 +197,33 @@ def dsn(cluster: Cluster) -> str:
 
 
 @contextmanager
-def locked(dsn: str) -> Iterator[None]:
-    """Hold the lock on the parcels that a migration of the tables takes."""
+def locked(dsn: str, table: str) -> Iterator[None]:
+    """Hold the lock on a table that a change of its columns takes."""
     psycopg = need_module("psycopg")
     with psycopg.connect(dsn) as conn:
-        conn.execute("LOCK TABLE parcels IN ACCESS EXCLUSIVE MODE")
+        conn.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
         yield
 
 
-def test_parcels_are_the_same(both: Pair, server: Server, dsn: str, cluster: Cluster) -> None:
-    was, now = both(PARCELS, f"dag.load_parcels('{server.url}/good/region.geojson', '.', {dsn!r})", AMPLE_S)
-    assert (value(was), value(now)) == ("1", "1")
-    assert cluster.psql("SELECT name FROM municipalities", "atlas") == "Plains"
+def test_parcels_are_the_same(
+    start: Start, plain: Project, migrated: Project, server: Server, dsn: str, cluster: Cluster
+) -> None:
+    for project in (plain, migrated):  # one after the other: they write the same tables
+        call = f"dag.load_parcels('{server.url}/good/region.geojson', '.', {dsn!r})"
+        [running] = start("from parcels import dag", call, project)
+        assert value(running) == "1"
+        assert cluster.psql("SELECT name FROM municipalities", "atlas") == "Plains"
 
 
-def test_parcels_behind_a_lock_end_on_the_server_too(both: Pair, server: Server, dsn: str, cluster: Cluster) -> None:
-    with locked(dsn):
+@pytest.mark.parametrize("table", ["parcels", "municipalities"])
+def test_parcels_behind_a_lock_end_on_the_server_too(
+    both: Pair, server: Server, dsn: str, cluster: Cluster, table: str
+) -> None:
+    with locked(dsn, table):
         was, now = both(PARCELS, f"dag.load_parcels('{server.url}/good/region.geojson', '.', {dsn!r})", DEADLINE_S)
         stopped(now)
         held(was)
-        assert cluster.running("DELETE FROM parcels") == 1  # of the call as it was
+        assert cluster.running(f"DELETE FROM {table}") == 1  # of the call as it was
 
 
 def test_parcels_of_a_slow_server_end(both: Pair, server: Server, dsn: str) -> None:

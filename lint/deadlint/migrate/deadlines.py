@@ -1,4 +1,4 @@
-"""Deadlines and pauses made by hand, where a budget is at hand: a layer of it takes their place."""
+"""What is made by hand where a budget is at hand: deadlines, pauses, second budgets, limits of statements."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from deadlint import header
 from deadlint.index.scopes import Scope
+from deadlint.migrate.statements import set_by_hand
 from deadlint.model import Edit, Finding, Fix, Import, Safety
 from deadlint.settings import Settings
 from deadlint.source import SourceFile
@@ -54,6 +55,9 @@ def _in_function(module: Module, name: str, has: AtHand) -> Iterator[Finding]:
     for function in _functions(module.scope):
         if function.qualified_name == name:
             yield from _deadlines(module, function, has)
+            for call, fix in set_by_hand(module, function, has.budget):
+                remedy = f"`statement_timeout(…, {has.budget}, want=…)`"
+                yield _finding(module, call, "a limit that knows nothing of the budget", remedy, fix)
             if has.certain:
                 yield from _pauses(module, function, has.budget)
             else:

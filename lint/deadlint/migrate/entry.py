@@ -6,8 +6,8 @@ import os
 
 from deadlint.errors import UserError
 from deadlint.index.scopes import Scope
+from deadlint.migrate.names import dotted_module
 from deadlint.migrate.sources import Sources
-from deadlint.project import package_of
 from deadlint.shape import nearest
 
 
@@ -34,7 +34,7 @@ def find_entry(entry: str, sources: Sources) -> Scope:
 
 def _file_of(module_name: str, sources: Sources) -> str:
     """The file of a module: by its dotted name as its package has it, else by a name that ends so."""
-    names = {path: _dotted(path) for path in sources.files.by_path}
+    names = {path: dotted_module(path) or os.path.basename(os.path.dirname(path)) for path in sources.files.by_path}
     exact = [path for path, name in names.items() if name == module_name]
     found = exact or [path for path, name in names.items() if name.endswith(f".{module_name}")]
     if not found and module_name.endswith(".py"):
@@ -45,13 +45,6 @@ def _file_of(module_name: str, sources: Sources) -> str:
         shown = ", ".join(sources.files.by_path[path].shown for path in found)
         raise UserError(f"`{module_name}` is {len(found)} files: {shown}; give the path of one project")
     return found[0]
-
-
-def _dotted(path: str) -> str:
-    package = package_of(path)
-    stem = os.path.basename(path).removesuffix(".py")
-    parts = [*([package] if package else []), *([stem] if stem != "__init__" else [])]
-    return ".".join(parts) or stem
 
 
 def _functions(scope: Scope) -> list[Scope]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import os.path
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from deadlint.index.scopes import Scope
+from deadlint.project import package_of
 
 
 class FunctionName(NamedTuple):
@@ -28,6 +30,14 @@ class FunctionName(NamedTuple):
 def name_of(function: Scope) -> FunctionName:
     """The lasting name of a function."""
     return FunctionName(function.module.path or "", function.qualified_name)
+
+
+def dotted_module(path: str) -> str:
+    """The dotted name of the module at a path, as its package has it."""
+    package, stem = package_of(path), os.path.basename(path).removesuffix(".py")
+    if stem == "__init__":
+        return package
+    return f"{package}.{stem}" if package else stem
 
 
 class Extent(NamedTuple):

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from deadlint.index.newer import parse
 from deadlint.index.scopes import dotted
+from deadlint.migrate.names import dotted_module
 from deadlint.migrate.reach import Means, Reach
 from deadlint.migrate.sources import Sources
-from deadlint.project import package_of
 from deadlint.result import Change
 
 _PATCHING = frozenset({"patch", "object", "setattr", "spy"})
@@ -53,7 +53,7 @@ def _dynamic(reach: Reach) -> Iterator[Note]:
 
 def _patched(reach: Reach, changes: Sequence[Change], sources: Sources) -> Iterator[Note]:
     """Tests that patch by name: what is patched may be called no more, or with a budget as well."""
-    modules = {_dotted(change.path) for change in changes}
+    modules = {dotted_module(change.path) for change in changes}
     names = {one.name.last for one in reach.holders if one.means is Means.PARAMETER}
     for path, file in sorted(sources.files.by_path.items()):
         if not file.is_test:
@@ -74,8 +74,3 @@ def _patched(reach: Reach, changes: Sequence[Change], sources: Sources) -> Itera
                         path, node.lineno, f"it replaces `{last}`, in a file that changes",
                         "let the stand-in take `budget`, or patch the helper that is called there now",
                     )  # fmt: skip
-
-
-def _dotted(path: str) -> str:
-    package, stem = package_of(path), path.rpartition("/")[2].removesuffix(".py")
-    return f"{package}.{stem}" if package and stem != "__init__" else package or stem

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deadlint.index.scopes import Scope
 from deadlint.index.values import Class, External, Function, Member, Result, Value
+from deadlint.migrate.names import dotted_module
 from deadlint.migrate.sources import Sources
 from deadlint.migrate.uses import Uses
 
@@ -177,10 +179,12 @@ def _classes(scope: Scope) -> Iterator[Scope]:
 
 
 def _exported(sources: Sources) -> Iterator[Scope]:
-    """The functions and classes in an `__all__`, and what the `__init__.py` of a package brings in from its modules."""
+    """What others can call: listed in an `__all__`, at hand in a package's `__init__.py`, installed as a program."""
+    programs = _programs(sources.settings.root)
     for module in sources.modules():
         path = module.source.path
-        names = _listed(module.tree)
+        dotted_name = dotted_module(path)
+        names = _listed(module.tree) | {name for where, name in programs if where == dotted_name}
         if path.endswith("__init__.py"):
             names |= {name for name, bindings in module.scope.bindings.items() if bindings and name[:1] != "_"}
         for name in sorted(names):
@@ -190,6 +194,20 @@ def _exported(sources: Sources) -> Iterator[Scope]:
                         yield scope
                     case Class(scope=scope):
                         yield scope
+
+
+def _programs(root: str) -> set[tuple[str, str]]:
+    """The modules and functions that `pyproject.toml` installs as programs or entry points."""
+    import tomli  # noqa: PLC0415 - as the configuration is read
+
+    try:
+        with open(os.path.join(root, "pyproject.toml"), "rb") as file:
+            project = tomli.load(file).get("project", {})
+    except (OSError, tomli.TOMLDecodeError):
+        return set()
+    groups = [project.get("scripts"), project.get("gui-scripts"), *(project.get("entry-points") or {}).values()]
+    targets = [target for group in groups if isinstance(group, dict) for target in group.values()]
+    return {(where, name) for where, _, name in (str(target).partition(":") for target in targets) if name}
 
 
 def _listed(tree: ast.Module) -> set[str]:

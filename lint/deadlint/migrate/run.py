@@ -26,4 +26,7 @@ def planned(wanted: Wanted, paths: tuple[str, ...], *, config: str | None = None
         raise UserError(f"no Python files below {', '.join(paths)}")
     sys.setrecursionlimit(max(sys.getrecursionlimit(), _DEEP))
     settings: Settings = next(iter(files.by_path.values())).settings
-    return migrate(wanted, files, Sources(settings, files), rules)
+    try:
+        return migrate(wanted, files, Sources(settings, files), rules)
+    except RecursionError as error:
+        raise UserError("calls are nested too deeply to be followed; name fewer paths") from error
