@@ -222,3 +222,15 @@ def test_hidden_deep_levels_are_named(browser: Any, tmp_path: Path) -> None:
     assert len(browser.find_elements("css selector", BAR)) == 8
     bar(browser, "task load").click()
     assert "2 more below" in browser.find_element("id", "details").text
+
+
+def test_search_leaves_out_the_entries_that_have_no_hit(browser: Any, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(FIXTURES.parent / "pipelines")
+        (tmp_path / "page.html").write_text(run("--output-format", "html").stdout, "utf-8")
+    browser.get((tmp_path / "page.html").as_uri())
+    browser.find_element("id", "search").send_keys("gdalbuildvrt")
+    shown = [one.get_attribute("id") for one in browser.find_elements("css selector", "section") if one.is_displayed()]
+    assert shown == ["entry-0"]
+    entries = [one.text for one in browser.find_elements("css selector", "nav a") if one.is_displayed()]
+    assert entries == ["flow build_mosaic"]

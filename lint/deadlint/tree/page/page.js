@@ -292,14 +292,21 @@
     const asked = words.length > 0 || filter !== "";
     hits = [];
     at = -1;
-    charts.forEach((chart) => chart.entry.bars.forEach((bar, index) => {
-      const hit = asked && words.every((word) => bar.text.includes(word)) && (!filter || bar.look === filter);
-      if (hit) hits.push([chart, index]);
-      const dim = asked && !hit;
-      chart.elements[index].classList.toggle("dim", dim);
-      chart.tongues[index]?.classList.toggle("dim", dim);
-      chart.list[index]?.classList.toggle("dim", dim);
-    }));
+    charts.forEach((chart) => {
+      const before = hits.length;
+      chart.entry.bars.forEach((bar, index) => {
+        const hit = asked && words.every((word) => bar.text.includes(word)) && (!filter || bar.look === filter);
+        if (hit) hits.push([chart, index]);
+        const dim = asked && !hit;
+        chart.elements[index].classList.toggle("dim", dim);
+        chart.tongues[index]?.classList.toggle("dim", dim);
+        chart.list[index]?.classList.toggle("dim", dim);
+      });
+      const none = asked && hits.length === before;
+      chart.root.closest("section").hidden = none;
+      const entry = document.querySelector(`nav a[href="#entry-${chart.number}"]`);
+      if (entry) entry.parentElement.hidden = none;
+    });
     byId("found").textContent = asked ? `${hits.length} found` : "";
   }
 
