@@ -9,8 +9,10 @@ branches together are a baseline again.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -48,13 +50,29 @@ def read(path: str, *, merging: bool = False) -> list[Entry]:
     """
     shown = os.path.relpath(path)
     try:
-        with open(path, "rb") as file:
-            lines = file.read().decode("utf-8", "surrogateescape").splitlines()
+        lines = _content(path).decode("utf-8", "surrogateescape").splitlines()
     except FileNotFoundError:
         raise UserError(f"{shown}: there is no such baseline; `deadlint baseline create` makes it") from None
     except OSError as error:
         raise UserError(f"{shown}: the baseline cannot be read: {error.strerror}") from error
     return [entry for entry, _ in sorted(set(_entries(shown, lines, merging=merging)))]
+
+
+def is_one(path: str) -> bool:
+    """Whether there is a baseline at `path`, of whatever version, or an empty file."""
+    try:
+        content = _content(path)
+    except OSError:
+        return False
+    return not content or any(_HEADER.fullmatch(line) for line in content.decode("latin-1").splitlines())
+
+
+def _content(path: str) -> bytes:
+    """What a regular file holds: a pipe that a configuration names must not hold us. Raises `OSError`."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise OSError(errno.EINVAL, "it is no file")
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def _entries(shown: str, lines: Iterable[str], *, merging: bool) -> Iterator[tuple[Entry, int]]:

@@ -186,6 +186,29 @@ def test_create_replaces_nothing_unless_forced(known: Deadlint) -> None:
     assert len(lines()) == 3
 
 
+def test_create_replaces_nothing_that_is_no_baseline(known: Deadlint) -> None:
+    before = Path("a.py").read_text()
+    done = known("baseline", "create", "--force", "--baseline", "a.py")
+    assert (done.returncode, Path("a.py").read_text()) == (2, before)
+    assert b"a.py: is no baseline, so it is not replaced" in done.stderr
+
+
+def test_a_pipe_is_no_baseline(known: Deadlint) -> None:
+    os.mkfifo("pipe")
+    done = known("check", "--baseline", "pipe")
+    assert done.returncode == 2
+    assert b"pipe: the baseline cannot be read: it is no file" in done.stderr
+
+
+def test_the_page_shows_what_is_printed(quick: Deadlint) -> None:
+    page = (PIPELINES.parents[1] / "docs" / "baseline.md").read_text(encoding="utf-8")
+    plant("a.py", FETCH * 2)
+    printed = (
+        quick("baseline", "create").stdout.decode().replace("in 1 file ", "in 12 files ").replace("2 f", "41 f", 1)
+    )
+    assert f"$ deadlint baseline create\n{printed}```" in page
+
+
 def test_paths_count_from_the_baseline(known: Deadlint, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir("pkg")
     assert found(known) == []

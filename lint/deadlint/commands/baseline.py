@@ -61,6 +61,8 @@ def create(force: bool, **options: Any) -> int:
     shown = os.path.relpath(path)
     if os.path.lexists(path) and not force:
         raise UserError(f"{shown}: exists; `deadlint baseline update` keeps it current, --force makes it anew")
+    if os.path.lexists(path) and not baseline_file.is_one(path):
+        raise UserError(f"{shown}: is no baseline, so it is not replaced; name another file")
     result = asked.run(baseline="")
     found = list(result.open_findings)
     if path == configured:  # of files under another configuration it would not be asked
