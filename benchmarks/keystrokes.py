@@ -23,6 +23,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from deadlint_budget import wait
+
 ROOT = Path(__file__).parents[1]
 AIM_MS = 50.0
 
@@ -95,7 +97,9 @@ class Client:
 
     def __init__(self, folder: Path) -> None:
         command = [sys.executable, "-m", "deadlint", "server"]
-        self._server = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._server = subprocess.Popen(
+            command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        )
         self._id = 0
         self._heard: queue.SimpleQueue[Any] = queue.SimpleQueue()
         threading.Thread(target=self._listen, daemon=True).start()
@@ -125,7 +129,7 @@ class Client:
     def stop(self) -> None:
         self.request("shutdown", None)
         self.notify("exit", None)
-        self._server.wait(timeout=30)
+        wait(self._server, want=30)
 
     def _listen(self) -> None:
         stream = self._server.stdout

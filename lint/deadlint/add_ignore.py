@@ -50,7 +50,7 @@ def check_reason(reason: str) -> str:
 def with_comments(source: SourceFile, findings: Sequence[Finding], reason: str, known: RuleNames) -> Ignored:
     """`source` with comments that suppress `findings`, all of this file; nothing but comments is changed.
 
-    `known` are the codes and names of all rules. Raises `CannotIgnore`.
+    `known` are the codes and names of all rules; the reason may be empty. Raises `CannotIgnore`.
     """
     lines = _Lines(source, known)
     codes: dict[int, set[str]] = defaultdict(set)
@@ -133,11 +133,11 @@ class _Lines:
                 if ours.entries and ours.reason == reason:
                     place = ours.entries[-1].end
                     return Edit(place, place, f", {listed}")
-            return Edit(end, end, f"  # deadlint: ignore[{listed}] {reason}")
+            return Edit(end, end, f"  # deadlint: ignore[{listed}] {reason}".rstrip())
         start = self.source.line_starts[line - 1]
         text = self.source.line(line)
         at = start + len(text.rstrip())
-        return Edit(at, start + len(text), f"  # deadlint: ignore[{listed}] {reason}")
+        return Edit(at, start + len(text), f"  # deadlint: ignore[{listed}] {reason}".rstrip())
 
     def _ours(self, start: int, end: int) -> Iterable[Directive]:
         for one in self.directives:

@@ -109,18 +109,19 @@ def test_a_safe_fix_is_preferred(project: Path) -> None:
     asyncio.run(session())
 
 
-def test_a_finding_is_ignored_with_a_comment_where_it_holds(project: Path) -> None:
-    """Behind the whole statement, or in the comment that is there already."""
-    text = 'import requests\n\nrequests.get(\n    """\n    a\n    """,\n)\nrequests.get("b")  # deadlint: ignore[DL202] known\n'
+@pytest.mark.parametrize("resolve", [True, False])
+def test_a_finding_is_ignored_with_a_comment_where_it_holds(project: Path, resolve: bool) -> None:
+    """Not within a string that goes over lines, and beside a comment that is there already."""
+    text = 'import requests\n\nrequests.get("""\n    a\n    """,\n)\nrequests.get("b")  # by the caller\n'
 
     async def session() -> None:
-        async with editing(project) as editor:
+        async with editing(project, resolve=resolve) as editor:
             uri = editor.open(write(project, "fetch.py", text))
-            await taken(editor, titled(await editor.actions(uri, 'requests.get(\n'), "DL201", "ignore"))
-            assert ')  # deadlint: ignore[DL201]\nrequests.get("b")' in editor.texts[uri]
+            await taken(editor, titled(await editor.actions(uri, 'requests.get("""'), "DL201", "ignore"))
+            assert '    """,  # deadlint: ignore[DL201]\n)' in editor.texts[uri]
             await taken(editor, titled(await editor.actions(uri, 'requests.get("b")'), "DL201", "ignore"))
-            assert "# deadlint: ignore[DL202, DL201] known" in editor.texts[uri]
-            assert "DL201" not in await editor.codes(uri)
+            assert '("b")  # by the caller  # deadlint: ignore[DL201]\n' in editor.texts[uri]
+            assert await editor.codes(uri) == []
 
     asyncio.run(session())
 

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from lsprotocol import types
 
+from deadlint.add_ignore import NOT_IGNORED, CannotIgnore, with_comments
 from deadlint.fix import FixError, all_edits, fix_file
 from deadlint.model import Edit, Finding, Safety
+from deadlint.rule import Rule
 from deadlint.server.analysis import Checked, source_of
 from deadlint.server.buffers import Buffer
-from deadlint.server.ignoring import ignoring
 from deadlint.server.places import Places
 from deadlint.server.positions import Positions, overlaps
 from deadlint.source import SourceFile
-from deadlint.suppress import SYNTAX_ERROR, UNUSED
 
 FIX_ALL = "source.fixAll.deadlint"
 # Not below `source.fixAll`, which editors apply unasked when a file is saved.
@@ -31,26 +31,38 @@ _BOTH = frozenset({Safety.SAFE, Safety.UNSAFE})
 _NOTE = " (may change behaviour)"
 
 
+class CannotDo(Exception):
+    """An action cannot be taken; the text says why."""
+
+
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """Several fixes of a file at once: those of one rule, or of all where `code` is empty."""
+class Deferred:
+    """An action whose edit is made when it is chosen: several fixes at once, or a comment.
+
+    `code` is that of the rule, empty for all; `line`, if there is one, that of the finding that a comment is to ignore.
+    """
 
     uri: str
     version: int
-    unsafe: bool
     code: str = ""
+    unsafe: bool = False
+    line: int = 0
 
     @property
     def data(self) -> dict[str, object]:
         """As a client carries it until it asks for the edit."""
-        return {"uri": self.uri, "version": self.version, "unsafe": self.unsafe, "code": self.code}
+        return {
+            "uri": self.uri, "version": self.version, "code": self.code, "unsafe": self.unsafe, "line": self.line
+        }  # fmt: skip
 
     @classmethod
-    def of(cls, data: object) -> Batch | None:
+    def of(cls, data: object) -> Deferred | None:
         """What `data` gave; None where it is none."""
         match data:
-            case {"uri": str(uri), "version": int(version), "unsafe": bool(unsafe), "code": str(code)}:
-                return cls(uri, version, unsafe, code)
+            case {
+                "uri": str(uri), "version": int(version), "code": str(code), "unsafe": bool(unsafe), "line": int(line)
+            }:  # fmt: skip
+                return cls(uri, version, code, unsafe, line)
         return None
 
 
@@ -81,11 +93,11 @@ def offered(
         yield from _to_read(here)
     fixable = Counter(one.fix.safety for one in checked.findings if one.fix is not None)
     if fixable[Safety.SAFE] and asked.wants(FIX_ALL):
-        batch = Batch(buffer.uri, buffer.version, unsafe=False)
-        yield types.CodeAction("deadlint: apply all safe fixes", kind=FIX_ALL, data=batch.data)
+        safe = Deferred(buffer.uri, buffer.version)
+        yield types.CodeAction("deadlint: apply all safe fixes", kind=FIX_ALL, data=safe.data)
     if fixable[Safety.UNSAFE] and asked.wants(FIX_ALL_UNSAFE):
-        batch = Batch(buffer.uri, buffer.version, unsafe=True)
-        yield types.CodeAction(f"deadlint: apply all fixes{_NOTE}", kind=FIX_ALL_UNSAFE, data=batch.data)
+        both = Deferred(buffer.uri, buffer.version, unsafe=True)
+        yield types.CodeAction(f"deadlint: apply all fixes{_NOTE}", kind=FIX_ALL_UNSAFE, data=both.data)
 
 
 def _for_one(
@@ -102,12 +114,13 @@ def _for_one(
             is_preferred=is_safe or None,
             edit=workspace_edit(checked.buffer, all_edits(source, finding), versioned=asked.versioned),
         )
-    if finding.code not in (SYNTAX_ERROR, UNUSED[0]):
+    if finding.code not in NOT_IGNORED:
+        comment = Deferred(checked.buffer.uri, checked.buffer.version, finding.code, line=finding.span.line)
         yield types.CodeAction(
             f"{finding.code}: ignore with a comment",
             kind=types.CodeActionKind.QuickFix,
             diagnostics=[diagnostic],
-            edit=workspace_edit(checked.buffer, [ignoring(source, finding)], versioned=asked.versioned),
+            data=comment.data,
         )
 
 
@@ -124,7 +137,7 @@ def _for_kinds(here: Sequence[Finding], checked: Checked) -> Iterator[types.Code
 
 
 def _batch(title: str, buffer: Buffer, code: str, *, unsafe: bool) -> types.CodeAction:
-    batch = Batch(buffer.uri, buffer.version, unsafe, code)
+    batch = Deferred(buffer.uri, buffer.version, code, unsafe)
     return types.CodeAction(title, kind=types.CodeActionKind.QuickFix, data=batch.data)
 
 
@@ -136,21 +149,35 @@ def _to_read(here: Sequence[Finding]) -> Iterator[types.CodeAction]:
         )
 
 
-def batch_edit(
-    batch: Batch, buffer: Buffer, findings: Callable[[SourceFile], Sequence[Finding]], *, versioned: bool
-) -> types.WorkspaceEdit | None:
-    """The edit of a batch; None where its fixes cannot be applied. `findings` are those of a text, with fixes."""
-
-    def chosen(source: SourceFile) -> list[Finding]:
-        return [one for one in findings(source) if batch.code in ("", one.code)]
-
+def deferred_edit(
+    deferred: Deferred, buffer: Buffer, findings: Callable[[SourceFile], Sequence[Finding]], rules: Sequence[Rule]
+) -> Sequence[Edit]:
+    """The edits of an action. `findings` are those of a text, with fixes. Raises `CannotDo`."""
     source = source_of(buffer)
-    allowed: Collection[Safety] = _BOTH if batch.unsafe else _SAFE
     try:
-        fixed = fix_file(source, chosen, allowed)
-    except FixError:
-        return None
-    return workspace_edit(buffer, _difference(source.text, fixed.source.text), versioned=versioned)
+        after = _ignored(source, deferred, findings, rules) if deferred.line else _fixed(source, deferred, findings)
+    except (FixError, CannotIgnore) as error:
+        raise CannotDo(str(error)) from error
+    return _difference(source.text, after.text)
+
+
+def _fixed(
+    source: SourceFile, deferred: Deferred, findings: Callable[[SourceFile], Sequence[Finding]]
+) -> SourceFile:
+    def chosen(text: SourceFile) -> list[Finding]:
+        return [one for one in findings(text) if deferred.code in ("", one.code)]
+
+    return fix_file(source, chosen, _BOTH if deferred.unsafe else _SAFE).source
+
+
+def _ignored(
+    source: SourceFile,
+    deferred: Deferred,
+    findings: Callable[[SourceFile], Sequence[Finding]],
+    rules: Sequence[Rule],
+) -> SourceFile:
+    here = [one for one in findings(source) if (one.code, one.span.line) == (deferred.code, deferred.line)]
+    return with_comments(source, here, "", [(rule.code, rule.name) for rule in rules]).source
 
 
 def workspace_edit(buffer: Buffer, edits: Sequence[Edit], *, versioned: bool) -> types.WorkspaceEdit:
@@ -172,10 +199,23 @@ def _difference(before: str, after: str) -> list[Edit]:
         starts.append(starts[-1] + len(line))
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     return [
-        Edit(starts[first], starts[last], "".join(new[begin:end]))
+        _trimmed(starts[first], "".join(old[first:last]), "".join(new[begin:end]))
         for tag, first, last, begin, end in matcher.get_opcodes()
         if tag != "equal"
     ]
+
+
+def _trimmed(start: int, old: str, new: str) -> Edit:
+    """The edit from one text to another, without what both begin and end with."""
+    lead = _alike(old, new)
+    old, new = old[lead:], new[lead:]
+    trail = _alike(old[::-1], new[::-1])
+    return Edit(start + lead, start + lead + len(old) - trail, new[: len(new) - trail])
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters two texts begin with alike."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _lines(text: str) -> list[str]:

@@ -11,7 +11,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from deadlint import __version__
-from deadlint.server.actions import KINDS, OPEN_RULE, Asked, Batch, offered
+from deadlint.server.actions import KINDS, OPEN_RULE, Asked, CannotDo, Deferred, offered
 from deadlint.server.buffers import Buffer
 from deadlint.server.client import Client
 from deadlint.server.diagnostics import diagnostic
@@ -184,24 +184,28 @@ async def code_actions(ls: Server, params: types.CodeActionParams) -> list[types
         resolves=client.resolves_edits,
     )
     actions = list(offered(checked, asked, places, lambda finding: diagnostic(finding, checked, places)))
-    if not client.resolves_edits:
-        for action in actions:
-            await _resolve(session, action)
-    return actions
+    if client.resolves_edits:
+        return actions
+    return [action for action in actions if await _resolve(session, action)]
 
 
 async def resolved(ls: Server, params: types.CodeAction) -> types.CodeAction:
     """An action with its edit."""
-    await _resolve(ls.session, params)
-    if params.edit is None and params.data is not None:
+    if not await _resolve(ls.session, params):
         raise _again()
     return params
 
 
-async def _resolve(session: Session, action: types.CodeAction) -> None:
-    batch = Batch.of(action.data)
-    if batch is not None:
-        action.edit = await session.edit_of(batch)
+async def _resolve(session: Session, action: types.CodeAction) -> bool:
+    """Give an action its edit if it has none yet; whether it can be taken."""
+    deferred = Deferred.of(action.data)
+    if deferred is None:
+        return True
+    try:
+        action.edit = await session.edit_of(deferred)
+    except CannotDo as error:
+        session.editor.complain(f"deadlint: {error}")
+    return action.edit is not None
 
 
 async def hovered(ls: Server, params: types.HoverParams) -> types.Hover | None:

@@ -14,7 +14,7 @@ from lsprotocol import types
 from deadlint.config import FILE_NAMES
 from deadlint.errors import UserError
 from deadlint.model import Finding
-from deadlint.server.actions import Batch, batch_edit
+from deadlint.server.actions import Deferred, deferred_edit, workspace_edit
 from deadlint.server.analysis import Analysis, Checked
 from deadlint.server.buffers import Buffer, Buffers, path_of
 from deadlint.server.client import Client
@@ -215,16 +215,17 @@ class Session:
             known.reported = (f"{self._reports}", diagnostics(checked, self.places()))
         return known.reported
 
-    async def edit_of(self, batch: Batch) -> types.WorkspaceEdit | None:
-        """The edit of a batch of fixes; None where the document has another version by now."""
-        buffer = self.buffers.get(batch.uri)
-        if buffer is None or buffer.version != batch.version:
+    async def edit_of(self, deferred: Deferred) -> types.WorkspaceEdit | None:
+        """The edit of an action; None where the document has another version by now. Raises `CannotDo`."""
+        buffer = self.buffers.get(deferred.uri)
+        if buffer is None or buffer.version != deferred.version:
             return None
 
         def findings(source: SourceFile) -> Sequence[Finding]:
             return self.analysis.findings_of(buffer, source)
 
-        return await self._run(lambda: batch_edit(batch, buffer, findings, versioned=self.client.versioned_edits))
+        edits = await self._run(lambda: deferred_edit(deferred, buffer, findings, self.analysis.rules))
+        return workspace_edit(buffer, edits, versioned=self.client.versioned_edits)
 
     def places(self) -> Places:
         """Places in files as they are now."""
