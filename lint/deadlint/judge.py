@@ -59,12 +59,13 @@ class Judge:
             return Outcome(problem=_internal(error, self.order.debug))
 
     def judge_text(self, target: Target, source: SourceFile, *, with_fixes: bool = True) -> Outcome:
-        """The same for a text that an editor holds."""
+        """The same for a text that an editor holds: its findings, or its exits where it is `indexed`."""
         from deadlint.check import CannotCheck  # noqa: PLC0415 - see `_check`
 
         plan = self._plan(target.settings)
         try:
             task = plan.task(target, source.text.encode("utf-8", "replace"))
+            task = task if target.indexed else replace(task, follows=False)
             checked = self._checked(source, target, plan, task, with_fixes=with_fixes)
         except CannotCheck as error:
             return Outcome(problem=str(error))

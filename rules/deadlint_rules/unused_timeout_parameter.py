@@ -215,6 +215,9 @@ def _has(cls: Scope, method: str) -> bool:
 
 def _is_handed_over(scope: Scope, module: Module) -> bool:
     """Whether the function is named anywhere but in a call of it: a handler, a table of functions."""
+    # Most are only called, and the text says so much sooner than the tree.
+    if not re.search(rf"\b{re.escape(scope.name)}\b(?![ \t]*[(.])", module.source.text):
+        return False
     parents = module.walker.parents
     for node in ast.walk(module.tree):
         match node:

@@ -181,13 +181,13 @@ def without_none(values: Values) -> Values:
 
 def number(value: Value) -> float | None:
     """Seconds or another number where the value is one; a timedelta counts in seconds."""
-    from datetime import timedelta  # noqa: PLC0415 - only files with limits need it
-
     match value:
-        case Const(bool()):
+        case Const(bool() | str() | None):
             return None
         case Const(int() | float() as n):
             return float(n)
-        case Const(timedelta() as delta):
-            return delta.total_seconds()
+        case Const(delta):
+            from datetime import timedelta  # noqa: PLC0415 - only files with limits need it
+
+            return delta.total_seconds() if isinstance(delta, timedelta) else None
     return None

@@ -33,7 +33,6 @@ class Checked:
     findings: tuple[Finding, ...] = ()
     problem: str | None = None  # why it could not be checked
     depends: frozenset[str] = frozenset()  # other paths that the findings rest on
-    called_anew: frozenset[str] = frozenset()  # files that are called under something else than before
     with_fixes: bool = False
 
 
@@ -65,7 +64,7 @@ class Analysis:
             if created:
                 forget()
             self.judge.forget_file(path)
-            if path.endswith(SUFFIXES) and path not in self.unsaved:  # a buffer says so when it is checked
+            if path.endswith(SUFFIXES):
                 self._callers.add([path])
 
         self._pending.append(settle)
@@ -123,7 +122,6 @@ class Analysis:
             tuple(shown),
             outcome.problem,
             frozenset(place.path for place in outcome.depends),
-            frozenset(self._callers.put(buffer.path, outcome.exits, target.entered)),
             with_fixes,
         )
 

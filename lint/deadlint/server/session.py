@@ -97,6 +97,7 @@ class Session:
     _later: dict[str, None] = field(default_factory=dict)
     _pushing: asyncio.Task[None] | None = None
     _indexing: asyncio.Task[None] | None = None
+    _index_at: asyncio.TimerHandle | None = None
     _to_enlist: dict[str, None] = field(default_factory=dict)
     _refreshing: asyncio.TimerHandle | None = None
     _clock: int = 0  # counts changes
@@ -187,9 +188,6 @@ class Session:
                 self._known[buffer.uri] = Known()
             return None
         self._complain_of(found)
-        if found.called_anew:
-            self._called_anew(found.called_anew)
-            self._index_soon()
         return found
 
     async def held(self, buffer: Buffer) -> tuple[Held, ...] | None:
@@ -260,8 +258,7 @@ class Session:
         self._clock += 1
         self._changed_at[path] = self._clock
         self.analysis.note(path, created=created)
-        if path not in self.buffers.texts:
-            self._index_soon()
+        self._index_soon()
         concerned = [one for one in self.buffers if one.path == path or self._rests_on(one, path)]
         for buffer in concerned:
             self._known[buffer.uri] = Known()
@@ -330,29 +327,35 @@ class Session:
                 self._dirty.setdefault(uri)
 
     def _index_soon(self) -> None:
+        """Index once nothing has changed for a moment."""
+        if self._index_at is not None:
+            self._index_at.cancel()
+        self._index_at = asyncio.get_running_loop().call_later(SETTLED_S, self._start_indexing)
+
+    def _start_indexing(self) -> None:
+        self._index_at = None
         if self._indexing is None or self._indexing.done():
             self._indexing = asyncio.get_running_loop().create_task(self._index())
+        else:
+            self._index_soon()
 
     async def _index(self) -> None:
         """Find out who calls whom under what: at first in whole projects, later where something has changed."""
-        await asyncio.sleep(SETTLED_S)
         new = 0
         while self._to_enlist:
             path, _ = self._to_enlist.popitem()
             new += await self._run(partial(self.analysis.enlist, path), waited_for=False)
         progress = await self.editor.begin("Indexing", new) if new else None
-        left = 1
-        while left and not (progress and progress.cancelled):
-            changed, left = await self._run(self.analysis.index, waited_for=False)
+        waiting = 1
+        while waiting and not (progress and progress.cancelled):
+            changed, waiting = await self._run(self.analysis.index, waited_for=False)
             self._called_anew(changed)
             if progress:
-                progress.report(max(0, new - left))
-        if left:
+                progress.report(max(0, new - waiting))
+        if waiting:
             await self._run(self.analysis.leave_index, waited_for=False)
         if progress:
             progress.end()
-        if self._to_enlist:
-            asyncio.get_running_loop().call_soon(self._index_soon)
 
     def _complain_of(self, checked: Checked) -> None:
         """Say once why files cannot be checked."""
