@@ -34,6 +34,7 @@ class Part:
     label: str
     seconds: float
     times: int = 1
+    default: str = ""  # whose default the seconds are
 
     @property
     def total(self) -> float:
@@ -159,7 +160,7 @@ class Courses:
 def _part(call: ast.Call, limit: Limit | None, *, scope: bool) -> Part | None:
     if limit is None or limit.seconds is None or limit.seconds <= 0:
         return None
-    return Part(call, limit.label + ("\0" if scope else ""), limit.seconds)
+    return Part(call, limit.label + ("\0" if scope else ""), limit.seconds, default=limit.default)
 
 
 def _shortest(found: Iterator[Limit]) -> float | None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from deadlint.graph import Around
-from deadlint.index import limits
+from deadlint.index import amounts, limits
+from deadlint.index.amounts import duration
 from deadlint.index.limits import Limit
-from deadlint.index.values import Function
+from deadlint.index.values import Const, Function, Template
+from deadlint.model import Level
 from deadlint.rule import Rule
 from deadlint.site import PROJECT, Report, Site, Target
 
@@ -34,7 +37,8 @@ class InvertedLimits(Rule):
     `os.environ.get("X", "30")` or a field of a settings class, counts as its default, which is what runs as long as
     nobody sets anything, and the message says so. Limits in the arguments of a program count as well: `timeout 60 …`,
     `curl --max-time`, `wget --timeout`, `ssh -o ConnectTimeout`, `--timeout`. The `want` of a helper under a budget is
-    no more than the budget has left, and never inverted.
+    no more than the budget has left, and never inverted. Strict: a `timeout` in the query of a request that is no
+    shorter than what the request waits.
 
     ## Why it is bad
     The outer limit fires first, so the inner one never does, and the failure arrives without its cause. Measured with
@@ -108,6 +112,9 @@ class InvertedLimits(Rule):
         ('"timeout"', "subprocess", "timeout="),
         ("--max-time", "subprocess", "timeout="),
         ("--timeout", "subprocess", "timeout="),
+        ("?timeout=", "timeout="),
+        ("&timeout=", "timeout="),
+        ('"timeout":', "params", "timeout=", "requests"),
     )
 
     def check(self, site: Site) -> Iterator[Report]:
@@ -123,6 +130,7 @@ class InvertedLimits(Rule):
         elif site.name in _INNER and not is_capped(site):
             yield from _inside(site, limits.of_call(site))
             yield from _within_call(site)
+            yield from _asked_of_server(site)
         if site.name not in limits.INNER or site.name in limits.DECORATORS:
             yield from _decorator(site)
 
@@ -202,6 +210,38 @@ def _within_call(site: Site) -> Iterator[Report]:
             " killed before its own limit is up, and what it started lives on",
             f"give the program less than {seconds(own)}, so that it can end by itself",
         )
+
+
+_IN_QUERY = re.compile(r"[?&](?:request_)?timeout=(\d+(?:ms|s|m|h)?)(?:&|$)")
+
+
+def _asked_of_server(site: Site) -> Iterator[Report]:
+    """A limit that the query asks of the server, no shorter than the one on the request for it."""
+    own = limits.of_call(site)
+    asked = _asked(site) if own is not None and own.layer == "request" else None
+    if asked is not None and own is not None and own.seconds is not None and 0 < own.seconds <= asked:
+        yield site.report(
+            f"the query asks the server for up to {seconds(asked)}, and the request gives up after {amount(own)}: the"
+            " server works on for nobody",
+            "ask the server for less than the request waits",
+            level=Level.STRICT,  # what the server counts in is its own affair
+        )
+
+
+def _asked(site: Site) -> float | None:
+    """The seconds of a `timeout` in the query of a request, as far as they look like seconds."""
+    for value in (*site.argument("url", 0).values, *site.argument("url", 1).values):
+        text = value.value if isinstance(value, Const) else value.text() if isinstance(value, Template) else ""
+        found = _IN_QUERY.search(text) if isinstance(text, str) else None
+        if found is not None:
+            return _plausible(duration(found[1]))
+    values = amounts.under_key(site.argument("params").values, "timeout")
+    return _plausible(amounts.of_values(values, texts=True).seconds) if values else None
+
+
+def _plausible(found: float | None) -> float | None:
+    """A number of thousands may be milliseconds: nothing is said of it."""
+    return None if found is None or (found >= 1000 and found % 500 == 0) else found
 
 
 def _sensor(site: Site) -> Iterator[Report]:

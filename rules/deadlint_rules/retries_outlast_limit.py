@@ -124,6 +124,7 @@ class _Course:
     attempt: float
     retries: Retries
     total: float
+    default: str = ""  # whose default the limit of an attempt is
 
     def sum(self) -> str:
         """`4 × 600 s + 180 s of pauses = 2,580 s`."""
@@ -135,42 +136,54 @@ class _Course:
         if not self.attempt:
             return f"{total} of pauses between {counted} attempts"
         pauses = f" + {seconds(self.retries.pauses)} of pauses" if self.retries.pauses else ""
-        return f"{counted} attempts × {seconds(self.attempt)}{pauses} = {total}"
+        default = f" (default of {self.default})" if self.default else ""
+        return f"{counted} attempts × {seconds(self.attempt)}{default}{pauses} = {total}"
 
 
-def _course(label: str, attempt: float, tried: Retries) -> _Course | None:
+def _course(label: str, attempt: float, tried: Retries, default: str = "") -> _Course | None:
     total = tried.lasting(attempt)
-    return None if total is None else _Course(label, attempt, tried, total)
+    return None if total is None else _Course(label, attempt, tried, total, default)
 
 
 def _of_function(scope: Scope, site: Site, above: ast.Call | None = None) -> _Course | None:
     """The longest course of a function under its decorators; of those up to `above` where that is given."""
-    longest = _body(scope, limits.home_of(scope, site.module))
+    longest, default = _body(scope, limits.home_of(scope, site.module))
     found: _Course | None = None
     for decorator in reversed(list(retries.decorator_sites(scope, site.module))):
-        limit = limits.decorator_limit(decorator, scope.name)
-        tried = retries.of_decorator(decorator)
-        ends = limit.seconds if limit is not None else None
-        if ends is not None and ends > 0 and (found is None or ends < found.total):
-            longest, found = ends, None
+        limit = _options(decorator, site, "timeout_seconds")
+        ends = limits.decorator_limit(limit, scope.name)
+        tried = retries.of_decorator(_options(decorator, site, "retries"))
+        if ends is not None and ends.seconds and ends.seconds > 0 and (found is None or ends.seconds < found.total):
+            longest, default, found = ends.seconds, ends.default, None
         if tried is not None:
-            found = _course(f"`{scope.name}`", longest, tried) or found
+            found = _course(f"`{scope.name}`", longest, tried, default) or found
             longest = found.total if found is not None else longest
         if decorator.call is above:
             break
     return found
 
 
-def _body(scope: Scope, module: Module) -> float:
-    """The longest limit of a call in a function's body that is no budget's; 0 where none is known."""
-    longest = 0.0
+def _options(decorator: Site, site: Site, keyword: str) -> Site:
+    """What gives an option of a Prefect task: its decorator, or the `with_options` of this very call."""
+    func = site.call.func
+    changed = func.value if isinstance(func, ast.Attribute) else func
+    match changed:
+        case ast.Call(func=ast.Attribute(attr="with_options")) if decorator.name in ("prefect.task", "prefect.flow"):
+            if any(given.arg == keyword for given in changed.keywords):
+                return Site(site.module, changed, site.scope, (Target(decorator.name),), decorator.name)
+    return decorator
+
+
+def _body(scope: Scope, module: Module) -> tuple[float, str]:
+    """The longest limit of a call in a body that is no budget's, and whose default it is; 0 where none is known."""
+    longest, default = 0.0, ""
     for call in module.walker.walk(scope).calls:
         for target in module.targets(call):
             if target.name in limits.INNER and not target.name.startswith("deadlint_budget."):
                 limit = limits.of_call(Site(module, call, scope, (target,), target.name))
-                if limit is not None and limit.seconds is not None:
-                    longest = max(longest, limit.seconds)
-    return longest
+                if limit is not None and limit.seconds is not None and limit.seconds > longest:
+                    longest, default = limit.seconds, limit.default
+    return longest, default
 
 
 def _inside(site: Site, course: _Course | None, around: tuple[Around, ...]) -> Iterator[Report]:
@@ -225,7 +238,7 @@ def _session(site: Site) -> Iterator[Report]:
     limit = limits.of_call(site)
     tried = retries.of_session(site) if limit is not None and site.name.startswith("requests.Session.") else None
     if tried is not None and limit is not None and limit.seconds is not None:
-        yield from _inside(site, _course(limit.label, limit.seconds, tried), site.around)
+        yield from _inside(site, _course(limit.label, limit.seconds, tried, limit.default), site.around)
 
 
 def _config(site: Site) -> Iterator[Report]:
@@ -249,7 +262,8 @@ def _loop(site: Site) -> Iterator[Report]:
     if loop is None or attempts is None:
         return
     tried = Retries(attempts, (attempts - 1) * _pause(loop, site))
-    yield from _inside(site, _course(limit.label, limit.seconds, tried), site.module.graph.around(loop, site.scope))
+    course = _course(limit.label, limit.seconds, tried, limit.default)
+    yield from _inside(site, course, site.module.graph.around(loop, site.scope))
 
 
 def _retry_loop(site: Site) -> ast.For | ast.AsyncFor | None:

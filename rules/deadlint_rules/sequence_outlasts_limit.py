@@ -168,4 +168,5 @@ def _added(course: Course) -> str:
 
 def _shown(part: Part) -> str:
     times = f"{part.times} × " if part.times > 1 else ""
-    return f"{part.label} ({times}{seconds(part.seconds)})"
+    default = f"default of {part.default}: " if part.default else ""
+    return f"{part.label} ({default}{times}{seconds(part.seconds)})"
