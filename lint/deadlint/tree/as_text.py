@@ -171,6 +171,10 @@ def summary(tree: Tree) -> str:
     found = [_counted(number, what) for what, number in counts.items() if number]
     entries = "1 entry" if len(tree.roots) == 1 else f"{len(tree.roots)} entries"
     good = "no limit is longer than the one around it, and nothing waits without one"
+    if not tree.roots:
+        return "no entries"
+    if all(map(is_silent, tree.roots)):
+        good = "nothing waits and nothing has a limit, as far as can be seen"
     return f"{entries}: {', '.join(found) or good}"
 
 

@@ -59,7 +59,7 @@ class Builder:
         if entry.block is None:
             node = self.function(Frame(entry.module, entry.scope, self.program, function=Function(entry.scope)))
             if node is not None and node.layer == "function":
-                node = replace(node, layer=entry.layer)
+                node = replace(node, layer=entry.layer, name=entry.name)
         else:
             node = self._block(entry, entry.block)
         return node, frozenset(self._reached - {entry.scope})

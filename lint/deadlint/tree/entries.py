@@ -1,4 +1,4 @@
-"""Where a program is entered: flows, jobs, DAGs, tasks, `main`, and what `if __name__ == "__main__"` runs."""
+"""Where a program is entered: flows, jobs, DAGs, tasks, commands, `main`, and what `if __name__ == "__main__"` runs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from deadlint.index.flow import decorators_of
 from deadlint.index.scopes import dotted
-from deadlint.index.values import Result
+from deadlint.index.values import Attached, Result
 from deadlint.site import targets_of
 
 if TYPE_CHECKING:
@@ -18,20 +19,24 @@ if TYPE_CHECKING:
 
 # By canonical name; a prefix where the name ends in a dot.
 _DECORATORS = {
-    "prefect.flow": "flow", "prefect.task": "task", "airflow.decorators.dag": "dag", "airflow.decorators.task": "task",
-    "airflow.decorators.task.": "task", "celery.shared_task": "task", "celery.Celery.task": "task",
-    "dagster.job": "job", "dagster.op": "op", "dagster.asset": "asset", "dagster.graph": "graph",
-    "dagster.multi_asset": "asset", "dagster.graph_asset": "asset", "dagster.sensor": "sensor",
-    "dramatiq.actor": "actor", "rq.decorators.job": "job", "rq.job": "job",
-    "django_rq.job": "job", "huey.Huey.task": "task", "huey.RedisHuey.task": "task",
-    "huey.SqliteHuey.task": "task", "huey.Huey.periodic_task": "task", "huey.RedisHuey.periodic_task": "task",
+    "prefect.flow": "flow", "prefect.task": "task", "airflow.decorators.dag": "dag",
+    "airflow.decorators.task": "task", "airflow.decorators.task.": "task", "celery.shared_task": "task",
+    "celery.Celery.task": "task", "dagster.job": "job", "dagster.op": "op", "dagster.asset": "asset",
+    "dagster.graph": "graph", "dagster.multi_asset": "asset", "dagster.graph_asset": "asset",
+    "dagster.sensor": "sensor", "dramatiq.actor": "actor", "rq.decorators.job": "job", "rq.job": "job",
+    "django_rq.job": "job", "huey.Huey.task": "task", "huey.RedisHuey.task": "task", "click.command": "command",
+    "typer.Typer.command": "command", "huey.SqliteHuey.task": "task", "huey.Huey.periodic_task": "task",
+    "huey.RedisHuey.periodic_task": "task",
 }  # fmt: skip
 _BASES = {"luigi.Task": "run", "luigi.ExternalTask": "run", "celery.Task": "run"}
 # Which entry is shown as a root where several lead to each other.
-RANKS = ("flow", "dag", "job", "graph", "script", "main", "asset", "sensor", "task", "op", "actor", "function")
+RANKS = (
+    "flow", "dag", "job", "graph", "script", "main", "command", "asset", "sensor", "task", "op", "actor", "function",
+)  # fmt: skip
 # What a file holds that has an entry of any kind; most files of a library have none and are not parsed.
 _WORDS = re.compile(
-    rb"prefect|airflow|celery|dagster|dramatiq|luigi|huey|\brq\b|__main__|^(?:async )?def main\(", re.MULTILINE
+    rb"prefect|airflow|celery|dagster|dramatiq|luigi|huey|\brq\b|click|typer|__main__|^(?:async )?def main\(",
+    re.MULTILINE,
 )
 
 
@@ -84,10 +89,15 @@ def layer_of(function: Scope, module: Module) -> str | None:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
         if not dotted(called):
             continue
-        for target in targets_of(module.resolver.evaluate(called, function.parent or function)):
+        values = module.resolver.evaluate(called, function.parent or function)
+        for target in targets_of(values):
             layer = layer_named(target.name)
             if layer is not None:
                 return layer
+        for value in values:
+            match value:
+                case Attached(function=group, name="command") if "group" in decorators_of(group.scope):
+                    return "command"  # of click's
     return None
 
 

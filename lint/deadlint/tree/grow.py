@@ -21,6 +21,7 @@ from deadlint.tree.entries import Entry, entries_of, may_have_entries
 from deadlint.tree.judged import judged
 from deadlint.tree.model import Node, Tree
 from deadlint.tree.program import Program
+from deadlint.tree.scripts import scripts_of
 
 _DEEP = 20_000  # Python frames; a call that is followed takes some fifteen
 
@@ -36,7 +37,11 @@ def tree_of(paths: Sequence[str], entry: str | None, configurations: Configurati
     settings = found.folders[0].settings
     program = Program(settings, files, frozenset(named))
     with _room_to_recurse():
-        entries = [_named(entry, program, files)] if entry else list(_entries(program, files, settings, named))
+        if entry:
+            entries = [_named(entry, program, files)]
+        else:
+            entries = list(_entries(program, files, settings, named))
+            entries += _scripts(program, files, named, {one.scope for one in entries if one.block is None})
         roots = _roots(program, entries, keep_all=entry is not None)
     return Tree(judged(roots), os.getcwd(), len(program.parsed), problems)
 
@@ -67,6 +72,19 @@ def _entries(program: Program, files: Sequence[str], settings: Settings, named: 
         module = program.module(path)
         if module is not None:
             yield from entries_of(module)
+
+
+def _scripts(program: Program, files: Sequence[str], named: set[str], known: set[Scope]) -> Iterator[Entry]:
+    """The functions of the scripts that the projects install, where they are no entries already."""
+    for script, where, name in scripts_of(files, named):
+        path = next((path for path in files if _is_called(path, where)), None)
+        module = program.module(path) if path is not None else None
+        if module is None:
+            continue
+        for function in _functions(module):
+            if function.qualified_name == name and function not in known:
+                known.add(function)
+                yield Entry("script", script, module, function)
 
 
 def _worth_parsing(path: str) -> bool:
