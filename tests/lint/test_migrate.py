@@ -117,6 +117,42 @@ def test_a_second_run_changes_nothing(migrate: Migrate) -> None:
     assert (text("flows.py"), text("rasters.py")) == first
 
 
+def test_other_numbers_go_into_the_constants(migrate: Migrate) -> None:
+    imports = "from prefect import flow\n\nfrom rasters import warp\n\n\n@flow\n"
+    Path("flows.py").write_text(f"{imports}def build(path):\n    warp(path)\n")
+    migrate(rasters=RASTERS)
+    before = text("flows.py")
+    migrate(*ENTRY[:2], "--deadline", "9000", "--reserve", "720", "--write")
+    assert text("flows.py") == before.replace("DEADLINE_S = 7200", "DEADLINE_S = 9000")
+
+
+def test_a_coroutine_ends_what_it_awaits(migrate: Migrate) -> None:
+    flows = """
+        import asyncio
+
+        from rasters import warp
+
+
+        async def build(path: str) -> None:
+            \"""Build.\"""
+            await asyncio.to_thread(warp, path)
+    """
+    migrate(flows=flows, rasters=RASTERS)
+    assert text("flows.py").endswith(
+        "    async with budget.scope():\n        await asyncio.to_thread(warp, path, budget=budget)\n"
+    )
+    assert "Nothing to change" in migrate(*ENTRY, "--write").output
+    assert "Nothing to change" in migrate(*ENTRY, "--ambient", "--write").output
+
+
+def test_a_name_that_is_taken_is_not_used(migrate: Migrate) -> None:
+    migrate(flows=FLOWS, rasters=RASTERS.replace("path: str", "path: str, budget: float = 9.5"))
+    assert "def warp(path: str, budget: float = 9.5, *, time_budget: Budget) -> None:" in text("rasters.py")
+    assert "check=True, budget=time_budget, want=60" in text("rasters.py")
+    assert "warp(path, time_budget=budget)" in text("flows.py")
+    assert "Nothing to change" in migrate(*ENTRY, "--write").output
+
+
 def test_nothing_is_written_unless_asked(migrate: Migrate) -> None:
     done = migrate(*ENTRY, flows=FLOWS, rasters=RASTERS)
     assert "warp  rasters.py:4, called in line 7: gets `budget: Budget`" in done.output

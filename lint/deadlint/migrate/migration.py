@@ -52,6 +52,8 @@ class Migration:
     files: Files
     ambient: bool  # whether the entry makes its budget the ambient one
     waiting: frozenset[FunctionName]  # the functions with a leaf
+    helpers: str  # the module that changed files import
+    helpers_at_hand: bool  # whether the project has it, as far as is known
     notes: tuple[Note, ...] = ()  # what cannot be followed
 
 
@@ -99,10 +101,10 @@ def migrate(wanted: Wanted, files: Files, sources: Sources, rules: Sequence[Rule
     if threaded.opening.is_new and not threaded.passes and not leaves.rewritten:
         texts = {}  # nothing takes the budget, so none is made
     is_ambient = wanted.ambient and any(leaf.function in _ambient(result, sources) for leaf in leaves.rewritten)
-    if is_ambient:
+    if texts or not threaded.opening.is_new:
         name = name_of(entry)
         source = sources.changed(texts).source(name.path)
-        texts[name.path] = around_body(source, name.qualified, threaded.opening.budget)
+        texts[name.path] = around_body(source, name.qualified, threaded.opening.budget, ambient=is_ambient)
     texts = {path: without_unused_imports(sources.source(path), text) for path, text in texts.items()}
     _refuse_if_broken(texts, sources)
     changes = tuple(
@@ -110,10 +112,12 @@ def migrate(wanted: Wanted, files: Files, sources: Sources, rules: Sequence[Rule
         for path, text in sorted(texts.items())
         if text != sources.source(path).text
     )
+    settings = files.by_path[name_of(entry).path].settings
     notes = tuple(notes_on(result, changes, sources))
     return Migration(
-        wanted, result, threaded.opening, threaded.passes, leaves, changes, files, is_ambient, waiting, notes
-    )
+        wanted, result, threaded.opening, threaded.passes, leaves, changes, files, is_ambient, waiting,
+        settings.helpers, settings.helpers_are_own, notes,
+    )  # fmt: skip
 
 
 def _waiting(

@@ -66,10 +66,13 @@ def opening(function: Scope, module: Module, order: Order, helpers: str) -> Open
     node = function.definition
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     _refuse_dag(function, module)
-    limit = _limit(function, module)
-    deadline, reserve = _amounts(function, order, limit)
-    names = _constants(module, function, deadline, reserve)
     made = _made(function, module)
+    owned = _owned(function, module, made) if made is not None else None
+    limit = None if owned is not None and order.deadline is not None and owned.limits else _limit(function, module)
+    deadline, reserve = _amounts(function, order, limit)
+    if made is not None and owned is not None:
+        return _renumbered(module, made, owned, deadline, reserve)
+    names = _constants(module, function, deadline, reserve)
     if made is not None:
         return _adapted(function, module, made, deadline, reserve, names)
     name = free_name(node)
@@ -156,6 +159,51 @@ def _made(function: Scope, module: Module) -> _Made | None:
             if plain and isinstance(value, ast.Call) and any(t.name == BUDGET_OF for t in module.targets(value)):
                 return _Made(name, value)
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Owned:
+    """The numbers of a budget that constants of the module hold, and whether its decorator goes by them too."""
+
+    deadline: ast.Constant
+    reserve: ast.Constant
+    limits: bool
+
+
+def _owned(function: Scope, module: Module, made: _Made) -> _Owned | None:
+    """The constants of a budget `Budget.of(DEADLINE_S, "name", reserve=RESERVE_S)`, as a migration writes it."""
+    match made.call:
+        case ast.Call(args=[ast.Name(id=first), *_], keywords=[ast.keyword(arg="reserve", value=ast.Name(id=kept))]):
+            deadline, reserve = _number_of(module, first), _number_of(module, kept)
+        case _:
+            return None
+    if deadline is None or reserve is None:
+        return None
+    decorators = getattr(function.definition, "decorator_list", [])
+    names = {n.id for d in decorators for n in ast.walk(d) if isinstance(n, ast.Name)}
+    return _Owned(deadline, reserve, first in names)
+
+
+def _number_of(module: Module, name: str) -> ast.Constant | None:
+    """The number that a module gives to a name, once and plainly."""
+    found = [
+        s.value
+        for s in module.tree.body
+        if isinstance(s, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in s.targets)
+    ]
+    plain = len(found) == 1 and len(module.scope.bindings.get(name, ())) == 1
+    match found:
+        case [ast.Constant(value=int() | float()) as value] if plain:
+            return value
+    return None
+
+
+def _renumbered(module: Module, made: _Made, owned: _Owned, deadline: float, reserve: float) -> Opening:
+    """The same constants with the numbers that are asked for."""
+    wanted = ((owned.deadline, deadline), (owned.reserve, reserve))
+    edits = tuple(Edit(*module.source.extent(node), f"{value:g}") for node, value in wanted if node.value != value)
+    said = (f"its budget `{made.name}` gets {deadline:g} s, {reserve:g} s of it in reserve",) if edits else ()
+    return Opening(made.name, edits, said=said)
 
 
 def _adapted(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import os
 from collections.abc import Iterator
 from typing import TextIO
 
+from deadlint.migrate.deadlines import OWN
 from deadlint.migrate.leaves import Leaf
 from deadlint.migrate.migration import Migration
 from deadlint.migrate.names import FunctionName, name_of
@@ -31,13 +33,21 @@ def _lines(migration: Migration) -> Iterator[str]:
     yield f"{migration.wanted.entry}  {_place(entry, migration)}"
     for said in migration.opening.said if migration.changes else ():
         yield f"  + {said}"
-    if migration.ambient:
-        yield f"  + makes it the ambient budget: `with {migration.opening.budget}:`"
+    budget = migration.opening.budget
+    if migration.changes and isinstance(entry.scope.definition, ast.AsyncFunctionDef):
+        yield f"  + ends with it what it awaits: `async with {budget}.scope():`"
+    elif migration.ambient:
+        yield f"  + makes it the ambient budget: `with {budget}:`"
     yield from _body(entry, migration, "", {entry.name})
     yield from _left(migration)
     yield from _remaining(migration)
     yield from _notes(migration)
     yield ""
+    if migration.changes and not migration.helpers_at_hand:
+        yield (
+            f"The changed files import `{migration.helpers}`, which no dependency of the project brings: add `deadlint`"
+            " to them, or copy the helpers with `deadlint vendor`."
+        )
     yield _summary(migration)
 
 
@@ -100,7 +110,8 @@ def _leaves_of(one: Reached, migration: Migration) -> list[Leaf]:
 
 def _title(leaf: Leaf) -> str:
     fix = leaf.finding.fix
-    return f"{fix.title if fix else leaf.finding.message} ({leaf.finding.code})"
+    code = "" if leaf.finding.code == OWN else f" ({leaf.finding.code})"
+    return f"{fix.title if fix else leaf.finding.message}{code}"
 
 
 def _place(one: Reached, migration: Migration) -> str:
@@ -135,7 +146,8 @@ def _remaining(migration: Migration) -> Iterator[str]:
         yield "Still found in what has the budget, for a person:"
     for leaf in told:
         shown = migration.files.by_path[leaf.function.path].shown
-        yield f"  {shown}:{leaf.finding.span.line}: {leaf.finding.code} {leaf.finding.message}"
+        code = "" if leaf.finding.code == OWN else f"{leaf.finding.code} "
+        yield f"  {shown}:{leaf.finding.span.line}: {code}{leaf.finding.message}"
         yield f"    → {leaf.finding.remedy}"
 
 
