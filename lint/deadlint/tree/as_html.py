@@ -19,7 +19,7 @@ from deadlint.tree.icicle import Bar, icicle_of
 from deadlint.tree.links import link
 from deadlint.tree.model import Kind, Known, Node, Tree
 from deadlint.tree.seconds import seconds, worst_case
-from deadlint.tree.shown import SYMBOLS, pruned
+from deadlint.tree.shown import pruned, signs
 
 _KNOWN = {
     Known.CONSTANT: "a constant",
@@ -114,7 +114,7 @@ def _section(number: int, root: Node, base: str, template: str) -> str:
 def _row(index: int, node: Node, guides: str, base: str, template: str) -> str:
     sentences = "".join(f'<div class="why">{escape(_sentence(text))}</div>' for text in _faults(node))
     return (
-        f'<tr data-node="{index}" class="{_look(node)}"><td class="mark">{escape(_symbols(node))}'
+        f'<tr data-node="{index}" class="{_look(node)}"><td class="mark">{escape(signs(node))}'
         f'<span class="said">{escape(", ".join(_words(node)))}</span></td>'
         f'<td class="what"><span class="guides" aria-hidden="true">{guides}</span>'
         f'<span class="layer">{escape(node.layer)}</span> <span class="name">{escape(node.name)}</span>{sentences}</td>'
@@ -166,7 +166,7 @@ def _bar(bar: Bar, base: str, template: str) -> dict[str, Any]:
         "name": node.name,
         "kind": "outer" if node.layer in _OUTER else "inner" if node.children else "leaf",
         "look": _look(node),
-        "symbols": _symbols(node),
+        "symbols": signs(node),
         "words": _words(node),
         "limit": limit_text(node),
         "amount": amount_text(node.limit),
@@ -197,11 +197,6 @@ def _look(node: Node) -> str:
     if node.layer == "budget" and not node.has(Kind.INVERTED):
         return "budget"
     return next((look for look, kinds in _LOOKS if node.has(*kinds)), "")
-
-
-def _symbols(node: Node) -> str:
-    kinds = {mark.kind for mark in node.marks}
-    return "".join(dict.fromkeys(symbol for kind, symbol in SYMBOLS.items() if kind in kinds))
 
 
 def _words(node: Node) -> list[str]:

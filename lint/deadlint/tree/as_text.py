@@ -14,17 +14,14 @@ from deadlint.report.printable import printable
 from deadlint.report.wrapping import wrapped
 from deadlint.tree.model import Amount, Kind, Known, Node, Place, Tree, Worst
 from deadlint.tree.seconds import seconds, worst_case
+from deadlint.tree.shown import signs
 
 _WIDEST = 140  # cells
 _PIPED = 100  # where there is no terminal to ask
 _NARROWEST = 24  # cells for the tree itself
-# In the order in which they are shown; one character each, another where the output has no Unicode.
-_SYMBOLS = {
-    Kind.INVERTED: ("!", "!", "code"), Kind.OUTLASTS: ("!", "!", "code"), Kind.OVERRUN: ("!", "!", "code"),
-    Kind.UNBOUNDED: ("∞", "U", "code strict"), Kind.PER_READ: ("∞", "U", "code strict"),
-    Kind.UNCOUNTED: ("∞", "U", "code strict"), Kind.BUDGET: ("b", "b", "added"), Kind.AGAIN: ("↻", "@", "related"),
-    Kind.ABOVE: ("↑", "^", "frame"), Kind.ELSEWHERE: ("→", ">", "related"), Kind.CUT: ("…", "~", "frame"),
-}  # fmt: skip
+# What stands for a sign where the output has no Unicode, and its style.
+_PLAIN = {"!": "!", "∞": "U", "b": "b", "↻": "@", "↑": "^", "→": ">", "…": "~"}
+_STYLES = {"!": "code", "∞": "code strict", "b": "added", "↻": "related", "↑": "frame", "→": "related", "…": "frame"}
 _MEANS = {
     "!": "longer than what is around it", "∞": "nothing bounds it", "b": "from a budget", "↻": "called already",
     "↑": "shown above", "→": "runs elsewhere", "…": "not followed further",
@@ -110,9 +107,7 @@ class _Page:
 
     def _rows(self, node: Node, first: str, further: str, level: int) -> Iterator[_Row]:
         cut = self.depth is not None and level >= self.depth and bool(node.children)
-        kinds = {mark.kind for mark in node.marks}
-        symbols = dict.fromkeys(symbol for kind, symbol in _SYMBOLS.items() if kind in kinds)
-        marks = dict.fromkeys((one if self.unicode else plain, style) for one, plain, style in symbols)
+        marks = [(sign if self.unicode else _PLAIN[sign], _STYLES[sign]) for sign in signs(node)]
         yield _Row(
             node, tuple(marks)[:3], first, limit_text(node), worst_case(node.worst) if _says(node) else "",
             where(node.place, self.tree.base), cut,
@@ -140,7 +135,7 @@ class _Page:
                     yield (("!   ", "code"), (self._plain(first), "message"))
                     yield from ((("    ", "frame"), (self._plain(line), "message")) for line in others)
         used = dict.fromkeys(mark for row in rows for mark, _ in row.marks)
-        means = {(one if self.unicode else plain): _MEANS[one] for one, plain, _ in _SYMBOLS.values()}
+        means = {sign if self.unicode else _PLAIN[sign]: text for sign, text in _MEANS.items()}
         if any(row.node.has(Kind.PER_READ) for row in rows):
             means["∞" if self.unicode else "U"] += ", a request's limit holds for each read"
         legend = "  ".join(f"{mark} {means[mark]}" for mark in means if mark in used)

@@ -13,6 +13,12 @@ SYMBOLS = {
 }  # fmt: skip
 
 
+def signs(node: Node) -> str:
+    """The signs of the marks of a node, each once."""
+    kinds = {mark.kind for mark in node.marks}
+    return "".join(dict.fromkeys(sign for kind, sign in SYMBOLS.items() if kind in kinds))
+
+
 def pruned(tree: Tree, depth: int | None) -> Tree:
     """The tree without what lies deeper than `depth` levels below an entry; what is cut says so."""
     if depth is None:
