@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import sys
+from typing import TextIO
 
 import click
 
@@ -33,7 +35,7 @@ def tree(
     isolated: bool,
     debug: bool,
 ) -> int:
-    """Show the limits of flows, jobs, DAGs, tasks and `main` as a tree, with the worst case of each branch.
+    """Show the limits of flows, jobs, DAGs, tasks and commands as a tree, with the worst case of each branch.
 
     Exit status: 0 shown, 2 error.
     """
@@ -48,8 +50,9 @@ def tree(
     for problem in grown.problems:
         click.echo(f"warning: {problem}", err=True)
     if not grown.roots:
-        click.echo("no flow, job, DAG, task or main that waits or has a limit; name a function with --entry", err=True)
-
+        click.echo("no flow, job, DAG, task, command or main in sight; name a function with --entry", err=True)
+    if output_format in ("html", "mermaid"):
+        _as_utf8(sys.stdout)
     match output_format:
         case "json":
             from deadlint.tree.as_json import print_json  # noqa: PLC0415 - each format is loaded where it is asked for
@@ -68,3 +71,9 @@ def tree(
 
             print_tree(grown, sys.stdout, depth)
     return 0
+
+
+def _as_utf8(out: TextIO) -> None:
+    """Write as UTF-8, as such files are read, whatever the terminal has."""
+    if isinstance(out, io.TextIOWrapper):
+        out.reconfigure(encoding="utf-8")

@@ -14,6 +14,7 @@ from deadlint.errors import UserError
 from deadlint.index.module import Module
 from deadlint.index.scopes import Scope
 from deadlint.patterns import Patterns
+from deadlint.place import shown
 from deadlint.project import package_of
 from deadlint.settings import Settings
 from deadlint.tree.build import Builder
@@ -31,7 +32,7 @@ def tree_of(paths: Sequence[str], entry: str | None, configurations: Configurati
     found = discover(paths, configurations)
     files = tuple(_files(found))
     named = {os.path.abspath(path) for path in paths}
-    problems = tuple(f"{problem.path}: {problem.message}" for problem in (*found.problems, *found.warnings))
+    problems = [f"{problem.path}: {problem.message}" for problem in (*found.problems, *found.warnings)]
     if not files:
         raise UserError("\n".join(problems) or "no Python file in sight; name a directory that has some")
     settings = found.folders[0].settings
@@ -40,10 +41,10 @@ def tree_of(paths: Sequence[str], entry: str | None, configurations: Configurati
         if entry:
             entries = [_named(entry, program, files)]
         else:
-            entries = list(_entries(program, files, settings, named))
+            entries = list(_entries(program, files, settings, named, problems))
             entries += _scripts(program, files, named, {one.scope for one in entries if one.block is None})
         roots = _roots(program, entries, keep_all=entry is not None)
-    return Tree(judged(roots), os.getcwd(), len(program.parsed), problems)
+    return Tree(judged(roots), os.getcwd(), len(program.parsed), tuple(problems))
 
 
 def _files(found: Discovery) -> Iterator[str]:
@@ -63,7 +64,9 @@ def _room_to_recurse() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-def _entries(program: Program, files: Sequence[str], settings: Settings, named: set[str]) -> Iterator[Entry]:
+def _entries(
+    program: Program, files: Sequence[str], settings: Settings, named: set[str], problems: list[str]
+) -> Iterator[Entry]:
     """The entries of all files, those of tests left out unless they are named."""
     tests = Patterns(settings.root, settings.tests)
     for path in files:
@@ -72,6 +75,8 @@ def _entries(program: Program, files: Sequence[str], settings: Settings, named: 
         module = program.module(path)
         if module is not None:
             yield from entries_of(module)
+        else:
+            problems.append(f"{shown(path)}: cannot be parsed; `deadlint check` says why")
 
 
 def _scripts(program: Program, files: Sequence[str], named: set[str], known: set[Scope]) -> Iterator[Entry]:

@@ -33,8 +33,8 @@ def template_of(given: str) -> str:
 def link(place: Place, template: str, base: str) -> str:
     """The URL of a place."""
     values = {
-        "path": quote(place.path),
-        "relative": quote(os.path.relpath(place.path, base)),
+        "path": quote(os.fsencode(place.path)),
+        "relative": quote(os.fsencode(os.path.relpath(place.path, base))),
         "line": str(place.line),
         "column": str(place.column),
     }

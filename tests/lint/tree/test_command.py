@@ -129,3 +129,33 @@ def test_the_schema_knows_every_mark_and_every_way_to_know_a_limit() -> None:
     assert set(node["marks"]["items"]["properties"]["kind"]["enum"]) == set(Kind)
     assert set(node["limit"]["oneOf"][1]["properties"]["known"]["enum"]) == set(Known)
     assert set(node["order"]["enum"]) == set(Order)
+
+
+def test_a_page_is_utf8_whatever_the_output_is(flood: Path) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    for output in ("html", "mermaid"):
+        command = [sys.executable, "-m", "deadlint", "tree", "--output-format", output]
+        done = subprocess.run(command, capture_output=True, check=True, timeout=60, env=environment)
+        assert "∞" in done.stdout.decode("utf-8")
+
+
+def test_names_that_are_no_text_do_not_stop_a_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(os.fsdecode(b"caf\xe9.py")).write_text("import time\n\ndef main():\n    time.sleep(1)\n")
+    for output in ("text", "json", "mermaid", "html"):
+        command = [sys.executable, "-m", "deadlint", "tree", "--isolated", "--output-format", output]
+        done = subprocess.run(command, capture_output=True, check=True, timeout=60)
+        assert b"main" in done.stdout
+
+
+def test_a_file_that_cannot_be_parsed_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.py").write_text("def main(:\n    pass\n")
+    result = run("--isolated")
+    assert "broken.py: cannot be parsed; `deadlint check` says why" in result.stderr
+
+
+def test_a_path_that_does_not_exist_is_an_error() -> None:
+    command = [sys.executable, "-m", "deadlint", "tree", "nowhere"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, "nowhere: does not exist" in done.stderr) == (2, True)
