@@ -267,7 +267,9 @@ def _code(target: Target, data: bytes) -> bytes:
     """
     if not target.name.endswith(NOTEBOOK):
         return data
-    return SourceFile.decode(target.shown, data).text.encode("utf-8", "surrogatepass")
+    from deadlint.notebook.source import code_of  # noqa: PLC0415 - few files are notebooks
+
+    return code_of(data)
 
 
 def _change(before: SourceFile, after: SourceFile) -> Change:

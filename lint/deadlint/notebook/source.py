@@ -29,18 +29,10 @@ class Notebook(SourceFile):
     @classmethod
     def decode(cls, path: str, data: bytes) -> Notebook:
         """Read a notebook. Raises `UnreadableSource`."""
-        bom = data.startswith(codecs.BOM_UTF8)
-        try:
-            text = data.removeprefix(codecs.BOM_UTF8).decode("utf-8")
-            document = Document.parse(text)
-        except UnicodeDecodeError as error:
-            line = data.count(b"\n", 0, error.start) + 1
-            raise UnreadableSource(f"line {line} is not UTF-8, which a notebook must be; convert it") from error
-        except NotNotebook as error:
-            raise UnreadableSource(str(error)) from error
-        masks = Masks.for_text(text)
+        document = _document(data)
+        masks = Masks.for_text(document.text)
         joined, broken = _joined(document, masks)
-        return cls(path, joined, "utf-8", bom, document, masks, broken)
+        return cls(path, joined, "utf-8", data.startswith(codecs.BOM_UTF8), document, masks, broken)
 
     def with_text(self, text: str) -> Notebook:
         """The same notebook with other code. A fix ends its lines; the last one of a cell has no end."""
@@ -85,6 +77,21 @@ class Notebook(SourceFile):
     def allows(self, fix: Fix) -> bool:
         """Whether every edit of a fix stays in one cell."""
         return not any(f"#{self.masks.word} cell " in self.text[edit.start : edit.end] for edit in fix.edits)
+
+
+def code_of(data: bytes) -> bytes:
+    """The code of a notebook as it is, cell after cell, for who only looks for words. Raises `UnreadableSource`."""
+    return "\n".join(cell.text for cell in _document(data).cells).encode("utf-8", "surrogatepass")
+
+
+def _document(data: bytes) -> Document:
+    try:
+        return Document.parse(data.removeprefix(codecs.BOM_UTF8).decode("utf-8"))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UnreadableSource(f"line {line} is not UTF-8, which a notebook must be; convert it") from error
+    except NotNotebook as error:
+        raise UnreadableSource(str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)
