@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
 
+import deadlint_budget
 import pytest
 from click.testing import CliRunner
 from deadlint import write
@@ -143,6 +145,16 @@ def test_a_coroutine_ends_what_it_awaits(migrate: Migrate) -> None:
     )
     assert "Nothing to change" in migrate(*ENTRY, "--write").output
     assert "Nothing to change" in migrate(*ENTRY, "--ambient", "--write").output
+
+
+def test_a_copy_of_the_helpers_is_imported_where_the_project_has_one(migrate: Migrate) -> None:
+    Path("deadlint.toml").write_text('helpers = "limits"\n')
+    shutil.copytree(Path(deadlint_budget.__file__).parent, "limits", ignore=shutil.ignore_patterns("__pycache__"))
+    migrate(flows=FLOWS, rasters=RASTERS)
+    assert "from limits import Budget\n" in text("flows.py")
+    assert "from limits import Budget, run\n" in text("rasters.py")
+    assert RUN_UNDER in text("rasters.py")
+    assert "Nothing to change" in migrate(*ENTRY, "--write").output
 
 
 def test_a_name_that_is_taken_is_not_used(migrate: Migrate) -> None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 
 from deadlint.graph import Entries, Graph
 from deadlint.index import limits
 from deadlint.index.budgets import Budgets
+from deadlint.index.known import canonical
 from deadlint.index.newer import parse
 from deadlint.index.outline import Outline, outline
 from deadlint.index.resolve import Resolver
 from deadlint.index.scopes import Scope, Walker, dotted
-from deadlint.index.values import UNKNOWN, Attached, Class, Function, Partial, Values, union
+from deadlint.index.values import UNKNOWN, Attached, Class, External, Function, Partial, Values, union
 from deadlint.model import Span
 from deadlint.project import Project, package_of
 from deadlint.settings import Settings
@@ -47,7 +48,7 @@ class Module:
         self.resolver = Resolver(
             self.walker,
             self.scope,
-            partial(project.elsewhere, importer=source.path) if project else None,
+            _elsewhere(source.path, settings.helpers, project),
             project.effort if project else None,
         )
         self.resolver.arguments_of = self._arguments
@@ -310,6 +311,20 @@ class Module:
         return union(*found)
 
 
+def _elsewhere(importer: str, helpers: str, project: Project | None) -> Callable[[str], Values] | None:
+    """Who answers what a dotted name stands for that the file imports; a copy of the helpers is the helpers."""
+    found = partial(project.elsewhere, importer=importer) if project else None
+    if helpers == HELPERS:
+        return found
+
+    def answer(target: str) -> Values:
+        if target == helpers or target.startswith(f"{helpers}."):
+            return (External(canonical(HELPERS + target.removeprefix(helpers))),)
+        return found(target) if found is not None else ()
+
+    return answer
+
+
 def _certainly_no_function(value: ast.expr | None, names: frozenset[str]) -> bool:
     """Whether an assigned value is none of the functions called `names`, and no partial of one."""
     match value:
@@ -321,6 +336,7 @@ def _certainly_no_function(value: ast.expr | None, names: frozenset[str]) -> boo
     return value is None or isinstance(value, plain)
 
 
+HELPERS = "deadlint_budget"
 # What a task's decorator adds that runs the function while the caller waits or holds its future.
 _RUNNING = frozenset({"submit", "map", "fn", "run", "__wrapped__"})
 _COMPOUND = (
