@@ -93,11 +93,24 @@ def _findings(module: Module, rules: Sequence[Rule], *, with_fixes: bool) -> Ite
     for site in module.sites_of(interest.names(module.source.text)):
         for rule, name in interest.rules_for(site):
             there = replace(site, name=name)
-            for report in rule.check(there):
-                yield _finding(rule, module, report, with_fixes=with_fixes)
+            try:
+                for report in rule.check(there):
+                    yield _finding(rule, module, report, with_fixes=with_fixes)
+            except Exception as error:
+                _blame(rule, error)
+                raise
     for rule in rules:
-        for report in rule.check_module(module):
-            yield _finding(rule, module, report, with_fixes=with_fixes)
+        try:
+            for report in rule.check_module(module):
+                yield _finding(rule, module, report, with_fixes=with_fixes)
+        except Exception as error:
+            _blame(rule, error)
+            raise
+
+
+def _blame(rule: Rule, error: Exception) -> None:
+    """Note whose fault an error is: the rule may be another package's."""
+    error.add_note(f"rule {rule.code} {rule.name} of {type(rule).__module__.partition('.')[0]}")
 
 
 def _finding(rule: Rule, module: Module, report: Report, *, with_fixes: bool) -> Finding:

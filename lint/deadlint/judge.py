@@ -294,7 +294,8 @@ def _unreadable(error: OSError) -> str:
 def _internal(error: BaseException, debug: bool) -> str:
     """One line for a fault of our own; the rest goes on."""
     said = " ".join(f"{type(error).__name__}: {error}".split())
-    text = f"could not be checked for a fault of deadlint itself ({said}); please report it"
+    whose = (getattr(error, "__notes__", None) or ["deadlint itself"])[-1]
+    text = f"could not be checked for a fault of {whose} ({said}); please report it"
     if debug:
         return text + "\n" + "".join(traceback.format_exception(error)).rstrip()
     return text + ", with what --debug prints"

@@ -303,7 +303,7 @@ def test_a_file_that_goes_after_it_was_found_is_said(monkeypatch: pytest.MonkeyP
 
 def test_a_fault_of_a_rule_costs_one_line_and_one_file() -> None:
     message = problem_with("a.py", b'import slowlib\nslowlib.misbehave("fail")\n')
-    assert "RuntimeError: the rule has failed" in message
+    assert "a fault of rule ZZ901 misbehaving-rule of standin_rules (RuntimeError: the rule has failed)" in message
     assert "--debug" in message
 
 
