@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from deadlint import header
+from deadlint import header, leftover_imports
 from deadlint.index.newer import parse
 from deadlint.model import Constant, Edit, Finding, Import, Safety
 from deadlint.source import CannotEncode, SourceFile
@@ -83,7 +83,7 @@ def apply(source: SourceFile, findings: Sequence[Finding]) -> str:
     edits = [edit for fix in fixes for edit in fix.edits]
     imports = [i for fix in fixes for i in fix.imports]
     constants = [c for fix in fixes for c in fix.constants]
-    return apply_edits(source.text, [*edits, *top_edits(source, imports, constants)])
+    return apply_edits(source.text, _with_leftovers(source, [*edits, *top_edits(source, imports, constants)]))
 
 
 def top_edits(source: SourceFile, imports: Sequence[Import], constants: Sequence[Constant]) -> list[Edit]:
@@ -97,7 +97,13 @@ def all_edits(source: SourceFile, finding: Finding) -> tuple[Edit, ...]:
     """Every edit of one finding's fix, those at the top of the file with it."""
     if finding.fix is None:
         return ()
-    return (*top_edits(source, finding.fix.imports, finding.fix.constants), *finding.fix.edits)
+    top = top_edits(source, finding.fix.imports, finding.fix.constants)
+    return tuple(_with_leftovers(source, [*top, *finding.fix.edits]))
+
+
+def _with_leftovers(source: SourceFile, edits: list[Edit]) -> list[Edit]:
+    """The edits, and those that take out imports whose last use goes with them."""
+    return leftover_imports.without_leftovers(source, parse(source.text), edits, apply_edits(source.text, edits))
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:

@@ -160,6 +160,12 @@ def limited(site: Site) -> bool:
     return limits.everywhere or bool(limits.blocks and _within(site.call, site.scope, limits, site.module, 0))
 
 
+def limits_anything(module: Module) -> bool:
+    """Whether a file says anywhere how long GDAL's requests may take."""
+    limits = _limits(module)
+    return limits.everywhere or bool(limits.blocks)
+
+
 def _within(node: ast.AST, scope: Scope, limits: _Limits, module: Module, depth: int) -> bool:
     current: ast.AST | None = node
     while current is not None:

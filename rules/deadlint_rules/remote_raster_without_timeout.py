@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
+from deadlint.index.scopes import dotted
 from deadlint.index.values import NONE, UNKNOWN, Const, Mapping
 from deadlint.model import Fix, Level
 from deadlint.rule import Rule
@@ -17,7 +19,10 @@ from deadlint_rules._gdal import ALGORITHMS, algorithm_argument, short
 from deadlint_rules._gdal_fixes import with_http_options
 from deadlint_rules._processes import RUNS, Given, commands_of, limit_given
 from deadlint_rules._programs import words_of
-from deadlint_rules._remote import LIMITS, Remote, limited, remote, remote_text
+from deadlint_rules._remote import LIMITS, Remote, limited, limits_anything, remote, remote_text
+
+if TYPE_CHECKING:
+    from deadlint.index.module import Module
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +141,8 @@ class RemoteRasterWithoutTimeout(Rule):
         *((*library, hint) for library in _LIBRARIES for hint in _HINTS),
         ("rasterio", "Env("),
         ("SetConfigOption", "GDAL_HTTP_"),
+        ("environ", "GDAL_HTTP_"),
+        ("config_option", "GDAL_HTTP_"),
         ("engine", "rasterio", "xarray"),
         *((start, program, hint) for start in ("subprocess", "os.system")
           for program in ("gdal", "ogr2ogr", "ogrinfo", "otbcli", "rio", "raster2pgsql")
@@ -152,6 +159,15 @@ class RemoteRasterWithoutTimeout(Rule):
             yield from _set(site)
         else:
             yield from _program(site)
+
+    def check_module(self, module: Module) -> Iterator[Report]:
+        """Report retries and connect limits that the environment or GDAL's configuration gets without a limit."""
+        if not any(option in module.source.text for option in _RETRIES[::2]) or limits_anything(module):
+            return
+        if any(_opens_remote(site) for site in module.sites):
+            return  # what is opened is reported itself
+        for node, option in _configured(module):
+            yield _without_limit_at(node, option)
 
 
 def _opened(site: Site) -> Iterator[Report]:
@@ -283,11 +299,49 @@ def _set(site: Site) -> Iterator[Report]:
 
 
 def _without_limit(site: Site, option: str, level: Level) -> Report:
+    return replace(_without_limit_at(site.call, option), level=level)
+
+
+def _without_limit_at(node: ast.expr, option: str) -> Report:
     if option == "GDAL_HTTP_CONNECTTIMEOUT":
         what = "bounds the connection alone: a server that accepts and falls silent holds the call for good"
     else:
         what = "repeats requests that fail, and without a limit a silent server never lets one fail"
-    return site.report(f"`{option}` {what}", "set `GDAL_HTTP_TIMEOUT` as well", level=level)
+    return Report(node, f"`{option}` {what}", "set `GDAL_HTTP_TIMEOUT` as well")
+
+
+def _opens_remote(site: Site) -> bool:
+    """Whether a call opens something that lies behind HTTP for certain."""
+    for target in site.targets:
+        source = _SOURCES.get(target.name)
+        if source is not None and target.name not in ALGORITHMS:
+            argument = site.argument(source.keyword, source.position)
+            if remote(site, argument.node, argument.values) is Remote.YES:
+                return True
+    return False
+
+
+_CONFIGURING = frozenset({"config_option", "config_options", "SetConfigOptions", "setdefault", "putenv", "update"})
+
+
+def _configured(module: Module) -> Iterator[tuple[ast.expr, str]]:
+    """Where the environment, or GDAL's configuration, gets an option that speaks of requests and limits none."""
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.Assign(targets=[ast.Subscript(value=base, slice=ast.Constant(value=str() as name)) as target]):
+                if name in _RETRIES[::2] and dotted(base).rpartition(".")[2] == "environ":
+                    yield target, name
+            case ast.Call(func=func, args=[ast.Constant(value=str() as name), *_]) if name in _RETRIES[::2]:
+                if _last(func) in _CONFIGURING:
+                    yield node, name
+            case ast.Call(func=func, args=[ast.Dict(keys=keys), *_]) if _last(func) in _CONFIGURING:
+                names = [k.value for k in keys if isinstance(k, ast.Constant) and k.value in _RETRIES[::2]]
+                if names:
+                    yield node, str(names[0])
+
+
+def _last(func: ast.expr) -> str:
+    return dotted(func).rpartition(".")[2]
 
 
 # --- programs ------------------------------------------------------------------------------------------------------

@@ -88,7 +88,6 @@ def test_the_import_is_added_once() -> None:
     """
     after = """\
         import asyncio
-        import subprocess
 
         from deadlint_budget import run_async
 

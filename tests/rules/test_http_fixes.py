@@ -38,7 +38,6 @@ def test_a_request_goes_through_the_helper_with_a_named_limit() -> None:
         print(requests.get("u", params={"a": 1}))  # why
     """
     after = """\
-        import requests
         from deadlint_budget import http
 
         HTTP_LIMIT_S = 30

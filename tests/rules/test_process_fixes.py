@@ -50,8 +50,6 @@ def test_a_limited_run_goes_to_the_helper() -> None:
         subprocess.run(["gdalwarp", "a", "b"], timeout=60, check=True)  # why
     """
     after = """\
-        import subprocess
-
         from deadlint_budget import run
 
         run(["gdalwarp", "a", "b"], want=60, check=True)  # why
@@ -66,8 +64,6 @@ def test_an_unlimited_run_gets_a_named_limit() -> None:
         subprocess.run(["gdalwarp", "a", "b"], check=True)
     """
     after = """\
-        import subprocess
-
         from deadlint_budget import run
 
         PROCESS_LIMIT_S = 3600
