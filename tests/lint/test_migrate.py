@@ -293,6 +293,31 @@ def test_a_comment_stays_with_its_statement(migrate: Migrate) -> None:
     assert f"    {comment}\n    for path in paths:" in text("flows.py")
 
 
+def test_a_method_that_something_unknown_may_call_gets_an_optional_one(migrate: Migrate) -> None:
+    """Such as a test, on a fixture of pytest."""
+    flows = f"""
+        import subprocess
+
+
+        class Loader:
+            def load(self, path: str) -> None:
+                {RUN}
+
+
+        def build() -> None:
+            Loader().load("x")
+    """
+    test = "def test_load(loader):\n    loader.load('x')\n"
+    migrate(flows=flows, tests__test_flows=test)
+    assert head("flows.py", "load") == "def load(self, path: str, *, budget: Budget | None=None)"
+
+
+def test_an_import_that_another_file_takes_from_there_stays(migrate: Migrate) -> None:
+    test = "import rasters\n\n\ndef test_warp():\n    assert rasters.subprocess.TimeoutExpired\n"
+    migrate(flows=FLOWS, rasters=RASTERS, tests__test_rasters=test)
+    assert "import subprocess\n" in text("rasters.py")
+
+
 def test_what_has_no_leaf_below_it_gets_no_budget(migrate: Migrate) -> None:
     flows = """
         def build(path):

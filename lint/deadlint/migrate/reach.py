@@ -150,6 +150,8 @@ def _certain(result: Reach, one: Reached, reasons: Reasons) -> bool:
         case Means.PARAMETER:
             if result.uses.mentions.get(one.scope) or reasons.is_exported(one.scope):
                 return False
+            if one.scope.name in result.uses.unknown_names:
+                return False  # one of the calls that nobody can follow may be of this
             holders = [holder(use, result) for use in result.uses.by_function.get(one.scope, ())]
             return all(caller is not None and caller.required for caller in holders)
     return True

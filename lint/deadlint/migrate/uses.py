@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from deadlint.index.flow import decorators_of
 from deadlint.index.scopes import Scope
-from deadlint.index.values import Attached, Class, Function, Object, Partial, Value
+from deadlint.index.values import Attached, Class, External, Function, Object, Partial, Value
 from deadlint.migrate.sources import Sources
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ class Uses:
     by_function: dict[Scope, list[Use]] = field(default_factory=lambda: defaultdict(list))
     mentions: dict[Scope, list[Mention]] = field(default_factory=lambda: defaultdict(list))
     unknown: dict[Scope, list[tuple[Module, ast.Call]]] = field(default_factory=lambda: defaultdict(list))
+    unknown_names: set[str] = field(default_factory=set)  # of what is called on something that nobody can follow
 
     @classmethod
     def of(cls, sources: Sources) -> Uses:
@@ -138,9 +139,8 @@ class _Look:
         found = [self._function_of(value) for value in values]
         functions = [function for function in found if function is not None]
         if not functions:
-            caller = scope.enclosing_function()
-            if caller is not None and not self._module.targets(call):
-                self._uses.unknown[caller].append((self._module, call))
+            if not self._module.targets(call):
+                self._unknown(call, scope)
             return
         self._account(call.func)
         if len(functions) < len(found):
@@ -149,6 +149,20 @@ class _Look:
             return
         for function in dict.fromkeys(functions):
             self._uses.add(Use(self._module, call, scope, function, How.CALL))
+            if function.owner is not None and self._is_protocol(function.owner):
+                self._uses.unknown_names.add(function.name)  # whichever class has a method of that name may be meant
+
+    def _is_protocol(self, cls: Scope) -> bool:
+        bases = self._module.resolver.mro(cls)
+        return any(isinstance(base, External) and base.name == "typing.Protocol" for base in bases)
+
+    def _unknown(self, call: ast.Call, scope: Scope) -> None:
+        """A call of what cannot be followed, such as a method of a fixture of pytest."""
+        caller = scope.enclosing_function()
+        if caller is not None:
+            self._uses.unknown[caller].append((self._module, call))
+        if isinstance(call.func, ast.Attribute):
+            self._uses.unknown_names.add(call.func.attr)
 
     def _function_of(self, value: Value) -> Scope | None:
         """The function that a call of `value` runs with the call's keywords."""
