@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
@@ -12,12 +11,10 @@ from deadlint.index import limits, retries
 from deadlint.index.flow import leaves
 from deadlint.index.limit_forms import ALARMS
 from deadlint.index.retries import Retries
-from deadlint.index.scopes import dotted
 from deadlint.index.values import Attached, Class, Const, Function, Partial, Value
-from deadlint.index.values import Sequence as Items
 from deadlint.site import Site, Target, targets_of
-from deadlint.tree import waits, worst
-from deadlint.tree.amounts import Frame, amount, budget
+from deadlint.tree import turns, waits, worst
+from deadlint.tree.amounts import Frame, budget
 from deadlint.tree.model import Amount, Kind, Known, Mark, Node, Order
 from deadlint.tree.nodes import either, group, limited, place_of
 
@@ -149,12 +146,9 @@ class Body:
             case ast.Call(func=ast.Attribute(value=base, attr="units" | "attempts" as attr)):
                 whole = budget(base, self._scope, self.frame)
                 if whole is not None:
-                    turns = self._number(iterated.args[0]) if attr == "attempts" and iterated.args else None
-                    return replace(limited(loop, whole), attempts=turns)
-        turns = self._turns(iterated)
-        if turns is not None:
-            return replace(loop, attempts=turns, worst=worst.repeated(loop.inside, turns))
-        return _uncounted(loop)
+                    tries = turns.number(iterated.args[0], self.frame) if attr == "attempts" and iterated.args else None
+                    return replace(limited(loop, whole), attempts=tries)
+        return _counted(loop, turns.of_iterated(iterated, self.frame))
 
     def _while(self, node: ast.While, inside: list[Node]) -> list[Node]:
         if not inside:
@@ -167,38 +161,7 @@ class Body:
                     return [replace(limited(loop, whole), attempts=None)]
             if isinstance(part, ast.Call) and {t.name for t in self._targets(part)} & _CLOCKS:
                 return [replace(limited(loop, Amount(None, Known.UNKNOWN, "a clock")), attempts=None)]
-        return [_uncounted(loop)]
-
-    def _turns(self, iterated: ast.expr) -> int | None:
-        """How often a loop goes round; None where that is not known."""
-        match iterated:
-            case ast.Call(func=ast.Name(id="range"), args=[_, *_] as args, keywords=[]):
-                found = [self._number(arg) for arg in args]
-                whole = [n for n in found if n is not None]
-                return max(0, len(range(*whole))) if len(whole) == len(args) and 0 not in whole[2:] else None
-            case ast.Call(func=ast.Name(id="enumerate" | "reversed" | "sorted"), args=[inner, *_]):
-                return self._turns(inner)
-        if self._may_grow(iterated):
-            return None
-        lengths = {
-            len(value.items) if isinstance(value, Items) and not value.open else None
-            for value in self._values(iterated)
-        }
-        return (next(iter(lengths)) or None) if len(lengths) == 1 else None
-
-    def _may_grow(self, iterated: ast.expr) -> bool:
-        """Whether a list that a name stands for may hold more by now than where it was made."""
-        name = dotted(iterated)
-        if not name:
-            return False
-        changed = rf"\b{re.escape(name)}(?:\.(?:append|extend|insert|pop|remove|clear)\b|\s*\+=)"
-        return re.search(changed, self.frame.module.source.text) is not None
-
-    def _number(self, node: ast.expr) -> int | None:
-        found = amount(node, self._scope, self.frame)
-        if found is None or found.seconds is None or found.seconds != int(found.seconds):
-            return None
-        return int(found.seconds)
+        return [_counted(loop, turns.of_while(node, self.frame))]
 
     # --- with --------------------------------------------------------------------------------------------------
 
@@ -447,11 +410,18 @@ def _imposed(site: Site) -> tuple[str, str]:
     return "", ""
 
 
+def _counted(loop: Node, number: int | None) -> Node:
+    """A loop of so many turns."""
+    if number is None:
+        return _uncounted(loop)
+    return replace(loop, attempts=number, worst=worst.repeated(loop.inside, number))
+
+
 def _uncounted(loop: Node) -> Node:
     """A loop whose turns are not known: if it waits at all, nothing bounds it."""
     if loop.inside.seconds == 0 and loop.inside.exact:
         return replace(loop, attempts=None)
-    mark = Mark(Kind.UNCOUNTED, "nothing says how often it goes round")
+    mark = Mark(Kind.UNCOUNTED, "how often it goes round is not known")
     return replace(loop, attempts=None, worst=worst.UNBOUNDED, marks=(*loop.marks, mark))
 
 

@@ -236,3 +236,20 @@ def test_a_session_that_sends_again_shows_its_attempts(grow: Grow) -> None:
     )
     node = grow(text).node("request", "session.get")
     assert (node["attempts"], node["limit"]["seconds"], node["worst"]["bounded"]) == (4, 10, False)
+
+
+@pytest.mark.parametrize(
+    ("loop", "seconds"),
+    [
+        ("while tries < 4:\n    time.sleep(2)\n    tries += 1", 8),
+        ("while tries <= 4:\n    time.sleep(2)\n    tries += 2", 6),
+        ("while tries < 3:\n    try:\n        time.sleep(2)\n        break\n    except OSError:\n        tries += 1", 6),
+        ("while tries < 3:\n    try:\n        time.sleep(2)\n    except OSError:\n        tries += 1", None),
+        ("while tries < 3:\n    time.sleep(2)\n    if flag:\n        continue\n    tries += 1", None),
+        ("while tries < 3:\n    time.sleep(2)\n    if flag:\n        tries += 1", None),
+        ("while tries < 3:\n    time.sleep(2)\n    tries += 1\n    tries = n", None),
+        ("while tries < n:\n    time.sleep(2)\n    tries += 1", 2),
+    ],
+)
+def test_a_loop_that_counts_up_has_known_turns(grow: Grow, loop: str, seconds: float | None) -> None:
+    assert grow(body(f"tries = 0\n{loop}")).roots[0]["worst"]["seconds"] == seconds
