@@ -11,6 +11,7 @@ second without waiting, as people do, and looks at the last key of each second.
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import queue
 import re
@@ -79,16 +80,12 @@ def _cut(texts: list[str], lines: int) -> str:
             return "".join(kept)
 
 
-def _inside_a_function(text: str) -> int:
-    """A line, counted from 0, in the middle of the text before which a statement of a function can stand."""
-    lines = text.split("\n")
-    for number in range(len(lines) // 2, len(lines)):
-        if lines[number].startswith("    ") and not lines[number].startswith("     "):
-            try:
-                compile("\n".join([*lines[:number], "    typed = 1", *lines[number:]]), "", "exec")
-            except SyntaxError:
-                continue
-            return number
+def _inside_a_function(text: str) -> tuple[int, int]:
+    """The line, counted from 0, and the column of a statement in the body of a function in the middle of the text."""
+    middle = text.count("\n") // 2
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef) and node.lineno > middle and len(node.body) > 2:
+            return node.body[1].lineno - 1, node.body[1].col_offset
     raise ValueError("no function in the second half")
 
 
@@ -158,14 +155,14 @@ def measure(text: str, keys: int, *, burst: bool) -> tuple[int, list[float]]:
         document = {"uri": uri, "languageId": "python", "version": 0, "text": text}
         client.notify("textDocument/didOpen", {"textDocument": document})
         found = len(client.published(0))
-        line = _inside_a_function(text)
+        line, column = _inside_a_function(text)
         times = []
         for key in range(1, keys + 1):
             at = {"line": line, "character": 0}
-            new = "    typed = 1\n" if key % 12 == 1 else "a"
+            new = f"{' ' * column}typed = 1\n" if key % 12 == 1 else "a"
             change = {"range": {"start": at, "end": at}, "text": new}
             if key % 12 != 1:
-                at["character"] = len("    typed")
+                at["character"] = column + len("typed")
             began = time.perf_counter()
             client.notify(
                 "textDocument/didChange",

@@ -17,6 +17,7 @@ from deadlint.source import SourceFile
 
 if TYPE_CHECKING:
     from deadlint.index.module import Module
+    from deadlint.part import Before, Part
     from deadlint.project import Project
 
 SYNTAX_ERROR = ("DL001", "syntax-error")
@@ -32,6 +33,7 @@ class Checked:
 
     findings: list[Finding]
     exits: Exits = ()
+    partial: bool = False  # whether only one function was looked at, and the rest was found before
 
 
 def check_source(
@@ -61,8 +63,12 @@ def examine(
     project: Project | None = None,
     entered: bytes = b"",
     with_exits: bool = False,
+    before: Before | None = None,
 ) -> Checked:
-    """The same with the exits of the file where `with_exits` asks for them. Raises as `check_source` does."""
+    """The same with the exits of the file where `with_exits` asks for them. Raises as `check_source` does.
+
+    Where the file differs from what was `before` in the body of one function only, only that is looked at.
+    """
     from deadlint.exits import decode, encode  # noqa: PLC0415 - see below
     from deadlint.index.module import Module  # noqa: PLC0415 - a warm run does not need it
 
@@ -75,22 +81,35 @@ def examine(
     except ValueError as error:
         raise CannotCheck(str(error)) from error
     try:
-        findings = list(_findings(module, rules, with_fixes=with_fixes))
+        here = _part(before, module)
+        findings = list(_findings(module, rules, here, with_fixes=with_fixes))
+        if here is not None and before is not None:
+            findings += here.kept(before)
         exits = encode(module.graph.exits()) if with_exits else ()
     except RecursionError as error:
         raise CannotCheck("expressions are nested too deeply to be followed") from error
     finally:
         module.release()
-    return Checked(sorted(_most_telling(findings), key=lambda f: f.sort_key), exits)
+    return Checked(sorted(_most_telling(findings), key=lambda f: f.sort_key), exits, partial=here is not None)
 
 
-def _findings(module: Module, rules: Sequence[Rule], *, with_fixes: bool) -> Iterator[Finding]:
+def _part(before: Before | None, module: Module) -> Part | None:
+    if before is None:
+        return None
+    from deadlint.part import part  # noqa: PLC0415 - an editor asks for it
+
+    return part(before.text, module.source.text, module.tree)
+
+
+def _findings(
+    module: Module, rules: Sequence[Rule], here: Part | None, *, with_fixes: bool
+) -> Iterator[Finding]:
     for what, error in module.source.left_out():
         yield _syntax_error(module.source, error, what)
     if not rules:
         return
     interest = interest_of(tuple(rules))
-    for site in module.sites_of(interest.names(module.source.text)):
+    for site in module.sites_of(interest.names(module.source.text), here):
         for rule, name in interest.rules_for(site):
             there = replace(site, name=name)
             try:

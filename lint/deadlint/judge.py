@@ -24,6 +24,7 @@ from deadlint.write import CannotWrite, Snapshot, replace_file
 
 if TYPE_CHECKING:
     from deadlint.check import Checked
+    from deadlint.part import Before
     from deadlint.project import Project
 
 _Result = TypeVar("_Result")
@@ -58,21 +59,27 @@ class Judge:
         except Exception as error:
             return Outcome(problem=_internal(error, self.order.debug))
 
-    def judge_text(self, target: Target, source: SourceFile, *, with_fixes: bool = True) -> Outcome:
-        """The same for a text that an editor holds: its findings, or its exits where it is `indexed`."""
+    def judge_text(
+        self, target: Target, source: SourceFile, *, with_fixes: bool = True, before: Before | None = None
+    ) -> Outcome:
+        """The same for a text that an editor holds: its findings, or its exits where it is `indexed`.
+
+        With what was `before`, only the function is looked at that has changed since, if that is all.
+        """
         from deadlint.check import CannotCheck  # noqa: PLC0415 - see `_check`
 
         plan = self._plan(target.settings)
         try:
             task = plan.task(target, source.text.encode("utf-8", "replace"))
             task = task if target.indexed else replace(task, follows=False)
-            checked = self._checked(source, target, plan, task, with_fixes=with_fixes)
+            checked = self._checked(source, target, plan, task, with_fixes=with_fixes, before=before)
         except CannotCheck as error:
             return Outcome(problem=str(error))
         except Exception as error:
             return Outcome(problem=_internal(error, self.order.debug))
         depends = plan.project.depends_on(target.path)
-        return Outcome(findings=tuple(checked.findings), exits=checked.exits, depends=depends)
+        found = tuple(checked.findings)
+        return Outcome(findings=found, exits=checked.exits, depends=depends, partial=checked.partial)
 
     def project(self, settings: Settings) -> Project:
         """The modules that files with these settings import from each other."""
@@ -149,7 +156,14 @@ class Judge:
         )
 
     def _checked(
-        self, source: SourceFile, target: Target, plan: _Plan, task: _Task, *, with_fixes: bool = True
+        self,
+        source: SourceFile,
+        target: Target,
+        plan: _Plan,
+        task: _Task,
+        *,
+        with_fixes: bool = True,
+        before: Before | None = None,
     ) -> Checked:
         """All findings of one text, marked where suppressed; in a test file all are for strict readers."""
         from deadlint.check import Checked, examine  # noqa: PLC0415 - few files come this far
@@ -163,6 +177,7 @@ class Judge:
                 project=plan.project,
                 entered=target.entered,
                 with_exits=task.follows,
+                before=before,
             )
 
         checked = self._timed("check", check)
@@ -174,7 +189,7 @@ class Judge:
         found = self._timed("suppress", lambda: suppress(source, found, plan.known, names))
         if plan.tests.covers(target.path):
             found = [replace(one, level=Level.STRICT) for one in found]
-        return Checked(found, checked.exits)
+        return Checked(found, checked.exits, checked.partial)
 
     def _plan(self, settings: Settings) -> _Plan:
         plan = self._plans.get(id(settings))

@@ -61,6 +61,7 @@ class Outcome:
     change: Change | None = None
     depends: tuple[Place, ...] = ()  # what the findings rest on beside the file itself
     exits: Exits = ()  # what it has around its calls of functions of other files
+    partial: bool = False  # whether only what has changed was looked at
 
 
 def is_shown(finding: Finding, level: Level) -> bool:

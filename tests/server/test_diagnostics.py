@@ -262,3 +262,61 @@ def test_an_excluded_file_and_a_suppressed_finding_are_not_shown(project: Path) 
             assert await editor.codes(editor.open(write(project, "fetch.py", ignored))) == []
 
     asyncio.run(session())
+
+
+LIMITED = """\
+import subprocess
+
+from prefect import task
+
+
+@task(timeout_seconds=600)
+def build_tile(source):
+    limit = 900
+    return warp(source, limit)
+
+
+def warp(source, limit):
+    subprocess.run(["gdalinfo", source], timeout=limit)
+
+
+class Tiles:
+    def load(self):
+        return open("a")
+"""
+
+
+def test_what_a_keystroke_changes_elsewhere_in_the_file_follows(project: Path) -> None:
+    """At once only the function is looked at that is typed in; the rest when typing pauses."""
+
+    async def session() -> None:
+        async with editing(project) as editor:
+            uri = editor.open(write(project, "flows.py", LIMITED))
+            (found,) = await editor.published_codes(uri, ["DL401"])
+            editor.replace(uri, "limit = 900\n", "limit = 900\n    other = 1\n")
+            (moved,) = await editor.diagnostics(uri)
+            assert moved.range.start.line == found.range.start.line + 1
+            assert moved.related_information == found.related_information
+            version = editor.replace(uri, "limit = 900", "limit = 60")
+            await editor.published_codes(uri, [])
+            last = editor.last(uri)
+            assert last is not None
+            assert last.version == version
+            editor.replace(uri, "limit = 60", "limit = 901")
+            await editor.published_codes(uri, ["DL401"])
+
+    asyncio.run(session())
+
+
+def test_a_client_that_pulls_is_told_when_the_rest_has_changed(project: Path) -> None:
+    async def session() -> None:
+        async with editing(project, pull=True) as editor:
+            uri = editor.open(write(project, "flows.py", LIMITED))
+            assert [one.code for one in (await editor.pull(uri)).items] == ["DL401"]
+            editor.refreshes.clear()
+            editor.replace(uri, "limit = 900", "limit = 60")
+            first = await editor.pull(uri)
+            await editor.until(lambda: "diagnostics" in editor.refreshes)
+            assert not (await editor.pull(uri, first.result_id)).items
+
+    asyncio.run(session())

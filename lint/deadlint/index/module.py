@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from functools import cached_property, partial
 
 from deadlint.graph import Entries, Graph
@@ -114,9 +114,12 @@ class Module:
         """Every call that may reach something external, or that runs a function of the project."""
         return self.sites_of(None)
 
-    def sites_of(self, names: frozenset[str] | None) -> tuple[Site, ...]:
-        """The same, less the method calls that can be none of `names`: to follow each costs more than to parse it."""
-        calls = self.calls
+    def sites_of(self, names: frozenset[str] | None, lines: Container[int] | None = None) -> tuple[Site, ...]:
+        """The same, less the method calls that can be none of `names`: to follow each costs more than to parse it.
+
+        Only those on `lines`, where these are given.
+        """
+        calls = self.calls if lines is None else tuple(call for call in self.calls if call.lineno in lines)
         if names is not None:
             wanted = names | self._other_names(names)
             calls = tuple(

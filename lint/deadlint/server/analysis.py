@@ -14,7 +14,8 @@ from deadlint.exits import decode
 from deadlint.index.module import Module
 from deadlint.judge import Judge
 from deadlint.model import Finding
-from deadlint.outcome import Exits, Order, Status, Target, is_shown, status_of
+from deadlint.outcome import Exits, Order, Outcome, Status, Target, is_shown, status_of
+from deadlint.part import Before
 from deadlint.project import forget
 from deadlint.rule import Rule, all_rules
 from deadlint.server.buffers import Buffer
@@ -23,6 +24,7 @@ from deadlint.server.effective import Held, held_in
 from deadlint.server.options import Options
 from deadlint.settings import Settings
 from deadlint.source import SourceFile
+from deadlint.suppress import SYNTAX_ERROR
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,8 @@ class Checked:
     problem: str | None = None  # why it could not be checked
     depends: frozenset[str] = frozenset()  # other paths that the findings rest on
     with_fixes: bool = False
+    partial: bool = False  # whether only the function that has changed was looked at
+    before: Before | None = None  # what the next version can be compared with
 
 
 @dataclass(slots=True)
@@ -106,8 +110,8 @@ class Analysis:
         self._note(folder)
         return self._read().settings(folder)
 
-    def findings(self, buffer: Buffer, *, with_fixes: bool = False) -> Checked:
-        """The findings of a buffer in its project."""
+    def findings(self, buffer: Buffer, *, with_fixes: bool = False, before: Before | None = None) -> Checked:
+        """The findings of a buffer in its project; where it differs from what was `before` in one function, of that."""
         try:
             settings = self.settings(buffer.path)
             if self._is_excluded(buffer.path):
@@ -115,7 +119,7 @@ class Analysis:
         except UserError as error:
             return Checked(buffer, problem=str(error), with_fixes=with_fixes)
         target = self.target(buffer, settings)
-        outcome = self.judge.judge_text(target, source_of(buffer), with_fixes=with_fixes)
+        outcome = self.judge.judge_text(target, source_of(buffer), with_fixes=with_fixes, before=before)
         shown = [one for one in outcome.findings if not one.suppressed and is_shown(one, settings.level)]
         return Checked(
             buffer,
@@ -123,6 +127,8 @@ class Analysis:
             outcome.problem,
             frozenset(place.path for place in outcome.depends),
             with_fixes,
+            outcome.partial,
+            before if outcome.partial else _to_compare(buffer, outcome),
         )
 
     def findings_of(self, buffer: Buffer, source: SourceFile) -> list[Finding]:
@@ -220,6 +226,12 @@ class Analysis:
                 path = os.path.join(folder, name)
                 self._configured_by[path] = _status(path)
             folder = os.path.dirname(folder)
+
+
+def _to_compare(buffer: Buffer, outcome: Outcome) -> Before | None:
+    """What the next version can be compared with; None where this one could not be checked as a whole."""
+    broken = outcome.problem is not None or any(one.code == SYNTAX_ERROR for one in outcome.findings)
+    return None if broken else Before(buffer.text, outcome.findings)
 
 
 def source_of(buffer: Buffer) -> SourceFile:

@@ -14,6 +14,7 @@ from lsprotocol import types
 from deadlint.config import FILE_NAMES
 from deadlint.errors import UserError
 from deadlint.model import Finding
+from deadlint.part import Before
 from deadlint.server.actions import Deferred, deferred_edit, workspace_edit
 from deadlint.server.analysis import Analysis, Checked
 from deadlint.server.buffers import Buffer, Buffers, path_of
@@ -27,8 +28,9 @@ from deadlint.source import SourceFile
 
 _Result = TypeVar("_Result")
 
-# Seconds after a change before the other open files that it concerns are looked at: not at every keystroke.
-SETTLED_S = 0.2
+# Seconds after a change before it is looked at as a whole, with the other open files that it concerns: a keystroke gets
+# an answer for the function that it is in. Longer than from key to key while somebody types.
+SETTLED_S = 0.3
 
 
 class Progress(Protocol):
@@ -66,17 +68,22 @@ class Known:
     """What has been found out about one version of a buffer."""
 
     checked: Checked | None = None
+    quick: Checked | None = None  # what was found when only the function that had changed was looked at
     fixable: Checked | None = None
     held: tuple[Held, ...] | None = None
     reported: tuple[str, list[types.Diagnostic]] | None = None  # what a pull was answered, by its id
 
-    def answer(self, *, with_fixes: bool) -> Checked | None:
+    def answer(self, *, with_fixes: bool, quick: bool) -> Checked | None:
         """What was found, if it was looked for."""
-        return self.fixable if with_fixes else self.checked or self.fixable
+        if with_fixes:
+            return self.fixable
+        return self.checked or self.fixable or (self.quick if quick else None)
 
     def take(self, found: Checked) -> None:
         """Keep what was found."""
-        if found.with_fixes:
+        if found.partial:
+            self.quick = found
+        elif found.with_fixes:
             self.fixable = found
         else:
             self.checked = found
@@ -93,6 +100,10 @@ class Session:
     worker: Worker = field(default_factory=Worker)
     _analysis: Analysis | None = None
     _known: dict[str, Known] = field(default_factory=dict)
+    _before: dict[str, Before] = field(default_factory=dict)  # by address, what the next version is compared with
+    _partial: dict[str, None] = field(default_factory=dict)  # of which only a part was looked at since they changed
+    _completing: asyncio.TimerHandle | None = None
+    _completion: asyncio.Task[None] | None = None
     _dirty: dict[str, None] = field(default_factory=dict)
     _later: dict[str, None] = field(default_factory=dict)
     _pushing: asyncio.Task[None] | None = None
@@ -135,6 +146,7 @@ class Session:
         if buffer is None:
             return
         self._known.pop(uri, None)
+        self._before.pop(uri, None)
         self._on_change(buffer.path)
         if not self.client.pulls:
             self.editor.publish(buffer, [])
@@ -168,19 +180,23 @@ class Session:
 
     # --- what the editor asks --------------------------------------------------------------------------------
 
-    async def checked(self, buffer: Buffer, *, with_fixes: bool = False) -> Checked | None:
-        """What is found in a buffer; None where it, or what it rests on, has changed meanwhile."""
+    async def checked(self, buffer: Buffer, *, with_fixes: bool = False, quick: bool = False) -> Checked | None:
+        """What is found in a buffer; None where it, or what it rests on, has changed meanwhile.
+
+        Where it is to be `quick`, only the function may be looked at that has changed; the rest follows.
+        """
         known = self._known_of(buffer)
-        ready = known.answer(with_fixes=with_fixes)
+        ready = known.answer(with_fixes=with_fixes, quick=quick)
         if ready is not None:
             return ready
         clock = self._clock
+        before = self._before.get(buffer.uri) if quick else None
 
         def work() -> Checked | None:
             # Nobody needs an overtaken version; and what was waited for may have been found out meanwhile.
-            if self.buffers.is_current(buffer) and known.answer(with_fixes=with_fixes) is None:
-                known.take(self.analysis.findings(buffer, with_fixes=with_fixes))
-            return known.answer(with_fixes=with_fixes)
+            if self.buffers.is_current(buffer) and known.answer(with_fixes=with_fixes, quick=quick) is None:
+                known.take(self.analysis.findings(buffer, with_fixes=with_fixes, before=before))
+            return known.answer(with_fixes=with_fixes, quick=quick)
 
         found = await self._run(work)
         if found is None or not self._is_still_so(found, clock):
@@ -188,6 +204,10 @@ class Session:
                 self._known[buffer.uri] = Known()
             return None
         self._complain_of(found)
+        if found.partial:
+            self._complete_soon(buffer.uri)
+        elif found.before is not None:
+            self._before[buffer.uri] = found.before
         return found
 
     async def held(self, buffer: Buffer) -> tuple[Held, ...] | None:
@@ -204,7 +224,7 @@ class Session:
 
     async def report(self, buffer: Buffer) -> tuple[str, list[types.Diagnostic]] | None:
         """The diagnostics of a buffer and their id; None where it has changed meanwhile."""
-        checked = await self.checked(buffer)
+        checked = await self.checked(buffer, quick=self.client.refreshes_diagnostics)
         if checked is None:
             return None
         known = self._known_of(buffer)
@@ -262,6 +282,8 @@ class Session:
         concerned = [one for one in self.buffers if one.path == path or self._rests_on(one, path)]
         for buffer in concerned:
             self._known[buffer.uri] = Known()
+            if buffer.path != path:
+                self._before.pop(buffer.uri, None)
         if any(one.path != path for one in concerned):
             self._look_again([one.uri for one in concerned if one.path != path])
 
@@ -272,17 +294,19 @@ class Session:
             self._clock += 1
             self._changed_at[buffer.path] = self._clock
             self._known[buffer.uri] = Known()
+            self._before.pop(buffer.uri, None)
         if concerned:
             self._look_again([one.uri for one in concerned])
 
     def _rests_on(self, buffer: Buffer, path: str) -> bool:
         known = self._known.get(buffer.uri, Known())
-        checked = known.checked or known.fixable
+        checked = known.answer(with_fixes=False, quick=True)
         return checked is not None and path in checked.depends
 
     def _everything_changed(self) -> None:
         self._clock += 1
         self._complaint = ""
+        self._before.clear()
         for buffer in self.buffers:
             self._changed_at[buffer.path] = self._clock
             self._known[buffer.uri] = Known()
@@ -320,11 +344,40 @@ class Session:
             buffer = self.buffers.get(uri)
             if buffer is None:
                 continue
-            checked = await self.checked(buffer)
+            checked = await self.checked(buffer, quick=True)
             if checked is not None:
                 self.editor.publish(buffer, diagnostics(checked, self.places()))
             elif self.buffers.get(uri) is not None:
                 self._dirty.setdefault(uri)
+
+    def _complete_soon(self, uri: str) -> None:
+        """Look at the whole of a buffer once nothing has changed for a moment."""
+        self._partial[uri] = None
+        if self._completing is not None:
+            self._completing.cancel()
+        self._completing = asyncio.get_running_loop().call_later(SETTLED_S, self._start_completing)
+
+    def _start_completing(self) -> None:
+        self._completing = None
+        if self._completion is None or self._completion.done():
+            self._completion = asyncio.get_running_loop().create_task(self._complete())
+
+    async def _complete(self) -> None:
+        """Show what is found in whole buffers, where that is something else than was shown."""
+        while self._partial:
+            uri, _ = self._partial.popitem()
+            buffer = self.buffers.get(uri)
+            if buffer is None:
+                continue
+            known = self._known_of(buffer)
+            whole = await self.checked(buffer)
+            if whole is None or known.quick is None or whole.findings == known.quick.findings:
+                continue
+            known.reported = None
+            if self.client.pulls:
+                self.editor.refresh()
+            else:
+                self.editor.publish(buffer, diagnostics(whole, self.places()))
 
     def _index_soon(self) -> None:
         """Index once nothing has changed for a moment."""
