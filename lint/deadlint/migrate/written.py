@@ -6,6 +6,8 @@ import os
 import subprocess
 from collections.abc import Iterable
 
+from deadlint_budget import run
+
 from deadlint.errors import UserError
 from deadlint.migrate.migration import Migration
 from deadlint.write import CannotWrite, Snapshot, replace_file
@@ -47,7 +49,7 @@ def _refuse_dirty(paths: list[str]) -> None:
     """Refuse where git has changes that are not committed; a place without git has nothing to compare with."""
     for directory in sorted({os.path.dirname(path) for path in paths}):
         try:
-            done = subprocess.run(
+            done = run(
                 # A monitor is a program that the repository's own configuration names.
                 [
                     "git",
@@ -63,7 +65,7 @@ def _refuse_dirty(paths: list[str]) -> None:
                 capture_output=True,
                 text=True,
                 check=False,
-                timeout=_GIT_LIMIT_S,
+                want=_GIT_LIMIT_S,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise UserError(f"git cannot be asked for changes ({error}); give --allow-dirty to go on") from error
