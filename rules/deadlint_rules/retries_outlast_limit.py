@@ -147,9 +147,12 @@ def _course(label: str, attempt: float, tried: Retries, default: str = "") -> _C
 
 def _of_function(scope: Scope, site: Site, above: ast.Call | None = None) -> _Course | None:
     """The longest course of a function under its decorators; of those up to `above` where that is given."""
+    decorators = list(retries.decorator_sites(scope, site.module))
+    if not any(retries.of_decorator(_options(one, site, "retries")) is not None for one in decorators):
+        return None  # most functions; to look at their bodies costs a parse
     longest, default = _body(scope, limits.home_of(scope, site.module))
     found: _Course | None = None
-    for decorator in reversed(list(retries.decorator_sites(scope, site.module))):
+    for decorator in reversed(decorators):
         limit = _options(decorator, site, "timeout_seconds")
         ends = limits.decorator_limit(limit, scope.name)
         tried = retries.of_decorator(_options(decorator, site, "retries"))
