@@ -318,6 +318,12 @@ def test_an_import_that_another_file_takes_from_there_stays(migrate: Migrate) ->
     assert "import subprocess\n" in text("rasters.py")
 
 
+def test_an_entry_in_folders_without_an_init_is_found(migrate: Migrate) -> None:
+    body = f"import subprocess\n\n\ndef build(path):\n    {RUN}\n"
+    migrate("--entry", "jobs.night.flows:build", "--deadline", "60", "--write", src__jobs__night__flows=body)
+    assert RUN_UNDER in text("src/jobs/night/flows.py")
+
+
 def test_what_has_no_leaf_below_it_gets_no_budget(migrate: Migrate) -> None:
     flows = """
         def build(path):

@@ -33,17 +33,19 @@ def find_entry(entry: str, sources: Sources) -> Scope:
 
 
 def _file_of(module_name: str, sources: Sources) -> str:
-    """The file of a module: by its dotted name as its package has it, else by a name that ends so."""
+    """The file of a module: by its dotted name as its package has it, else by a path that ends so."""
     names = {path: dotted_module(path) or os.path.basename(os.path.dirname(path)) for path in sources.files.by_path}
     exact = [path for path, name in names.items() if name == module_name]
-    found = exact or [path for path, name in names.items() if name.endswith(f".{module_name}")]
+    # A package needs no `__init__.py`: then only the folders say what it is called.
+    end = f".{module_name}"
+    found = exact or [path for path in names if path.replace(os.sep, ".").removesuffix(".py").endswith(end)]
     if not found and module_name.endswith(".py"):
         found = [path for path in names if path == os.path.abspath(module_name)]
     if not found:
         raise UserError(f"no module `{module_name}` below the given paths; {nearest(module_name, names.values())}")
     if len(found) > 1:
         shown = ", ".join(sources.files.by_path[path].shown for path in found)
-        raise UserError(f"`{module_name}` is {len(found)} files: {shown}; give the path of one project")
+        raise UserError(f"`{module_name}` is {len(found)} files: {shown}; write more of its dotted name, or give the path of one project")
     return found[0]
 
 

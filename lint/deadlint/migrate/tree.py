@@ -99,13 +99,14 @@ def _leaves_of(one: Reached, migration: Migration) -> list[Leaf]:
     """What is rewritten in a function, less what functions nested in it show themselves."""
     others = [other.name for other in migration.reach.by_scope.values() if other is not one]
     nested = [name for name in others if name.path == one.name.path and one.name.holds(name.qualified)]
-    return [
+    found = [
         leaf
         for leaf in migration.leaves.rewritten
         if leaf.function.path == one.name.path
         and one.name.holds(leaf.function.qualified)
         and not any(name.holds(leaf.function.qualified) for name in nested)
     ]
+    return sorted(found, key=lambda leaf: leaf.finding.span.line)
 
 
 def _title(leaf: Leaf) -> str:
