@@ -65,7 +65,7 @@ class TestFixProcesses(CodemodTest):
 
     def test_an_unsafe_fix(self) -> None:
         before = "import subprocess\nsubprocess.run('a | b', shell=True, timeout=9)"
-        after = "import subprocess\n\nfrom deadlint_budget import run\nrun('a | b', shell=True, want=9)"
+        after = "from deadlint_budget import run\nrun('a | b', shell=True, want=9)"
         self.assertCodemod(before, after, unsafe_fixes=True)
 
 

@@ -312,12 +312,6 @@ def test_a_method_that_something_unknown_may_call_gets_an_optional_one(migrate: 
     assert head("flows.py", "load") == "def load(self, path: str, *, budget: Budget | None=None)"
 
 
-def test_an_import_that_another_file_takes_from_there_stays(migrate: Migrate) -> None:
-    test = "import rasters\n\n\ndef test_warp():\n    assert rasters.subprocess.TimeoutExpired\n"
-    migrate(flows=FLOWS, rasters=RASTERS, tests__test_rasters=test)
-    assert "import subprocess\n" in text("rasters.py")
-
-
 def test_an_entry_in_folders_without_an_init_is_found(migrate: Migrate) -> None:
     body = f"import subprocess\n\n\ndef build(path):\n    {RUN}\n"
     migrate("--entry", "jobs.night.flows:build", "--deadline", "60", "--write", src__jobs__night__flows=body)
@@ -745,12 +739,16 @@ def test_dynamic_calls_and_patches_in_tests_are_told(migrate: Migrate) -> None:
         @patch("flows.subprocess.run")
         def test_info(run, monkeypatch):
             monkeypatch.setattr(flows, "info", print)
+            monkeypatch.setattr(flows.subprocess, "run", print)
+            monkeypatch.setattr("os.path", "exists", print)
     """
     said = migrate(*ENTRY, flows=flows, tests__test_flows=test).output
     assert "`steps['a'](…)` in `build` is not followed" in said
     assert "`loader.info(…)` in `build` is not followed" in said
     assert "tests/test_flows.py:6: it replaces `flows.subprocess.run`" in said
-    assert "tests/test_flows.py:8: it replaces `info`" in said
+    assert "tests/test_flows.py:8: it replaces `flows.info`" in said
+    assert "tests/test_flows.py:9: it replaces `flows.subprocess.run`" in said
+    assert "os.path" not in said
 
 
 def test_the_documentation_shows_the_plan_of_the_example(monkeypatch: pytest.MonkeyPatch) -> None:

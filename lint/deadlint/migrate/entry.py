@@ -45,7 +45,8 @@ def _file_of(module_name: str, sources: Sources) -> str:
         raise UserError(f"no module `{module_name}` below the given paths; {nearest(module_name, names.values())}")
     if len(found) > 1:
         shown = ", ".join(sources.files.by_path[path].shown for path in found)
-        raise UserError(f"`{module_name}` is {len(found)} files: {shown}; write more of its dotted name, or give the path of one project")
+        many = f"`{module_name}` is {len(found)} files: {shown}"
+        raise UserError(f"{many}; write more of its dotted name, or give the path of one project")
     return found[0]
 
 

@@ -105,7 +105,7 @@ def migrate(wanted: Wanted, files: Files, sources: Sources, rules: Sequence[Rule
         name = name_of(entry)
         source = sources.changed(texts).source(name.path)
         texts[name.path] = around_body(source, name.qualified, threaded.opening.budget, ambient=is_ambient)
-    texts = _tidied(texts, sources)
+    texts = {path: without_unused_imports(sources.source(path), text) for path, text in texts.items()}
     _refuse_if_broken(texts, sources)
     changes = tuple(
         Change(path, sources.source(path).text, text)
@@ -118,15 +118,6 @@ def migrate(wanted: Wanted, files: Files, sources: Sources, rules: Sequence[Rule
         wanted, result, threaded.opening, threaded.passes, leaves, changes, files, is_ambient, waiting,
         settings.helpers, settings.helpers_are_own, notes,
     )  # fmt: skip
-
-
-def _tidied(texts: dict[str, str], sources: Sources) -> dict[str, str]:
-    """The texts without the imports that nothing uses any more."""
-    every = {path: file.source.text for path, file in sources.files.by_path.items()}
-    return {
-        path: without_unused_imports(sources.source(path), text, [t for other, t in every.items() if other != path])
-        for path, text in texts.items()
-    }
 
 
 def _waiting(

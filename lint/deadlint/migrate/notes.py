@@ -63,14 +63,30 @@ def _patched(reach: Reach, changes: Sequence[Change], sources: Sources) -> Itera
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         for node in ast.walk(tree):
-            match node:
-                case ast.Call(func=func, args=[*_, ast.Constant(value=str() as last)]) | ast.Call(
-                    func=func, args=[*_, ast.Constant(value=str() as last), _]
-                ) if dotted(func).rpartition(".")[2] in _PATCHING:
-                    head = next((name for name in modules if last.startswith(f"{name}.")), None)
-                    if head is None and last not in names:
-                        continue
-                    yield Note(
-                        path, node.lineno, f"it replaces `{last}`, in a file that changes",
-                        "let the stand-in take `budget`, or patch the helper that is called there now",
-                    )  # fmt: skip
+            replaced = _replaced(node)
+            head, _, last = replaced.rpartition(".")
+            touched = any(f"{replaced}.".startswith(f"{name}.") or _ends(head, name) for name in modules)
+            if replaced and (touched or (last in names and not head)):
+                yield Note(
+                    path, getattr(node, "lineno", 0), f"it replaces `{replaced}`, in a file that changes",
+                    "let the stand-in take `budget`, or patch the helper that is called there now",
+                )  # fmt: skip
+
+
+def _ends(head: str, module: str) -> bool:
+    """Whether `rasters.subprocess` begins with what a test may call the module `mosaic.rasters`."""
+    return bool(head) and head.partition(".")[0] == module.rpartition(".")[2]
+
+
+def _replaced(node: ast.AST) -> str:
+    """What a call patches, as dotted names: `patch("flows.run")`, `setattr(flows.subprocess, "run", …)`; else empty."""
+    match node:
+        case ast.Call(func=func, args=[ast.Constant(value=str() as target), *_]) if _patches(func):
+            return target
+        case ast.Call(func=func, args=[ast.Name() | ast.Attribute() as owner, ast.Constant(value=str() as name), *_]):
+            return f"{dotted(owner)}.{name}" if _patches(func) else ""
+    return ""
+
+
+def _patches(func: ast.expr) -> bool:
+    return dotted(func).rpartition(".")[2] in _PATCHING

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import ast
-import os.path
-import re
-from collections.abc import Sequence
 
 from deadlint.index.newer import parse
 from deadlint.source import SourceFile
 
 
-def without_unused_imports(before: SourceFile, text: str, others: Sequence[str]) -> str:
+def without_unused_imports(before: SourceFile, text: str) -> str:
     """`text` less the plain top-level imports that `before` used and `text` does not.
 
-    A name that stands in a string (`__all__`, a `patch` target) counts as used, and so does one with a comment, and
-    one that `others`, the texts of the other files, take from this module: `rasters.subprocess.TimeoutExpired`.
+    Each fix takes its own along; this is for what went with several, and for `from` imports. A name that stands in a
+    string (`__all__`, a `patch` target) counts as used, and so does one with a comment.
     """
-    stem = os.path.basename(before.path).removesuffix(".py")
     if before.text == text or before.path.endswith("__init__.py"):
         return text
     source = before.with_text(text)
@@ -35,10 +31,7 @@ def without_unused_imports(before: SourceFile, text: str, others: Sequence[str])
             case _:
                 continue
         alone = node.lineno == node.end_lineno and source.line(node.lineno) == source.segment(node)
-        if not alone or bound not in old or bound in now or not _stands_in(before, source.line(node.lineno)):
-            continue
-        elsewhere = re.compile(rf"\b{re.escape(stem)}\.{re.escape(bound)}\b")
-        if not any(elsewhere.search(other) for other in others):
+        if alone and bound in old and bound not in now and _stands_in(before, source.line(node.lineno)):
             _take_out(lines, node.lineno - 1)
     return "".join(lines)
 
