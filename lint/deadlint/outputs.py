@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deadlint.errors import UserError
+from deadlint.model import NOTEBOOK
 from deadlint.report import FORMATS
 
 STANDARD_OUTPUT = "-"
@@ -53,8 +54,9 @@ def _check_files(every: Sequence[Output]) -> None:
     for one in every:
         if one.file is None:
             continue
-        if one.file.endswith((".py", ".pyi")) and os.path.exists(one.file):
-            raise UserError(f"{one.file}: is a Python file, which the {one.format} report would replace; name another")
+        if one.file.endswith((".py", ".pyi", NOTEBOOK)) and os.path.exists(one.file):
+            kind = "notebook" if one.file.endswith(NOTEBOOK) else "Python file"
+            raise UserError(f"{one.file}: is a {kind}, which the {one.format} report would replace; name another")
         other = taken.setdefault(os.path.realpath(one.file), one)
         if other is not one:
             raise UserError(

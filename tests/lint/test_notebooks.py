@@ -197,6 +197,15 @@ def test_configuration_turns_notebooks_off_but_not_named_ones(deadlint: Deadlint
     assert found(deadlint, "sub/a.ipynb") == ["sub/a.ipynb:1:2:1: ZZ101"]
 
 
+def test_no_report_is_written_over_a_notebook(deadlint: Deadlint) -> None:
+    path = plant(notebook("x = 1"))
+    before = path.read_bytes()
+    done = deadlint("check", "--output-file=a.ipynb")
+    assert done.returncode == 2
+    assert b"a.ipynb: is a notebook, which the text report would replace" in done.stderr
+    assert path.read_bytes() == before
+
+
 def test_standard_input_may_be_a_notebook(deadlint: Deadlint) -> None:
     data = plant(notebook(f"import slowlib\n{FETCH}")).read_bytes()
     arguments = ("check", "-", "--stdin-filename=x.ipynb")
