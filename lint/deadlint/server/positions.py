@@ -53,9 +53,9 @@ class Positions:
         """The position of a character offset."""
         line = bisect_right(self.line_starts, offset) - 1
         start = self.line_starts[line]
-        if self._plain:
-            return types.Position(line, offset - start)
-        return types.Position(line, sum(map(self._width, self.text[start:offset])))
+        before = self.text[start:offset]
+        same = self._plain or before.isascii()
+        return types.Position(line, len(before) if same else sum(map(self._width, before)))
 
     def range(self, start: int, end: int) -> types.Range:
         """The range between two character offsets."""
