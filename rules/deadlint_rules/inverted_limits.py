@@ -172,6 +172,8 @@ def _pair(inner: Limit, outer: Around, site: Site) -> tuple[Limit, Around] | Non
     """An inner limit as it is under an outer one, where it is no shorter."""
     if outer.limit.seconds is None or outer.limit.seconds <= 0:
         return None
+    if (inner.path, inner.span) == (outer.limit.path, outer.limit.span):
+        return None  # a function that calls itself
     here = limits.along(inner, tuple(step.given for step in outer.path)) if outer.path else _by_callers(inner, site)
     if here.seconds is None:
         return None

@@ -29,6 +29,14 @@ def operator_limit(site: Site) -> Limit | None:
     return made(site, EXECUTION, label(site), amounts.of_values(values))
 
 
+def by_default(site: Site, form: Form, label: str) -> Limit | None:
+    """The limit that the `default_args` of a DAG put on a TaskFlow task which has none of its own."""
+    if form.keyword != EXECUTION.keyword or not site.argument(form.keyword).absent:
+        return None
+    values = option(site, form.keyword)
+    return made(site, form, label, amounts.of_values(values)) if values and values != (Const(None),) else None
+
+
 def sensor_limit(site: Site) -> Limit | None:
     """The `timeout` of a sensor: how long it waits for its condition, in all."""
     if not site.name.rpartition(".")[2].endswith(("Sensor", "SensorAsync")):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from math import isfinite
 
 from deadlint.index.values import Const, Mapping, Parameter, Result, Sequence, Value, Values, number
 
@@ -54,8 +55,8 @@ def _of_value(value: Value, scale: float, *, texts: bool) -> Amount:
         case Const(str() as text, note=note) if texts:
             return Amount(duration(text, scale), note)
     plain = number(value)
-    if plain is None:
-        return NOT_KNOWN
+    if plain is None or not isfinite(plain):
+        return NOT_KNOWN  # `math.inf` is no limit
     return Amount(plain * scale, value.note if isinstance(value, Const) else "")
 
 

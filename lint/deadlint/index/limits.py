@@ -243,7 +243,7 @@ def of_decorators(function: Scope, module: Module) -> Iterator[Limit]:
         assert form is not None
         label = f"{'task' if form.layer == 'scope' else form.layer} `{function.name}`"
         for one in (form, *_soft(site)):
-            limit = build(site, one, label)
+            limit = build(site, one, label) or airflow.by_default(site, one, label)
             if limit is not None:
                 yield limit
         yield from handed.of_application(site, label)
