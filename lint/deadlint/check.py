@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from deadlint.interest import interest_of
 from deadlint.model import Finding, Fix, Level, Span
 from deadlint.outcome import Exits
 from deadlint.rule import Rule
+from deadlint.screen import concerned
 from deadlint.settings import Settings
 from deadlint.site import Report
 from deadlint.source import SourceFile
@@ -29,11 +32,15 @@ class CannotCheck(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a file holds: its findings, and what it has around its calls of functions of other files."""
+    """What a file holds: its findings, and what it has around its calls of functions of other files.
+
+    `seconds` is the time that each rule took, with what it asked of the index for the first time.
+    """
 
     findings: list[Finding]
     exits: Exits = ()
     partial: bool = False  # whether only one function was looked at, and the rest was found before
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 def check_source(
@@ -44,14 +51,18 @@ def check_source(
     with_fixes: bool = True,
     project: Project | None = None,
     entered: bytes = b"",
+    whole: bool = True,
 ) -> list[Finding]:
     """The findings of one file in the order of the source, suppressed or not, of either level.
 
     With a `project`, names are followed into the modules that the file imports from it. `entered` is what the callers
-    of its functions in other files have around their calls (`Join.entered`).
+    of its functions in other files have around their calls (`Join.entered`). A file that is not wanted `whole` is
+    parsed as far as its findings need it: a syntax error in the rest of it is not told.
     Raises `CannotCheck` where the file is nested too deeply for the parser.
     """
-    return examine(source, settings, rules, with_fixes=with_fixes, project=project, entered=entered).findings
+    return examine(
+        source, settings, rules, with_fixes=with_fixes, project=project, entered=entered, whole=whole
+    ).findings
 
 
 def examine(
@@ -64,6 +75,7 @@ def examine(
     entered: bytes = b"",
     with_exits: bool = False,
     before: Before | None = None,
+    whole: bool = True,
 ) -> Checked:
     """The same with the exits of the file where `with_exits` asks for them. Raises as `check_source` does.
 
@@ -73,7 +85,7 @@ def examine(
     from deadlint.index.module import Module  # noqa: PLC0415 - a warm run does not need it
 
     try:
-        module = Module(source, settings, project, decode(entered))
+        module = Module(source, settings, project, decode(entered), whole=whole)
     except SyntaxError as error:
         return Checked([_syntax_error(source, error)])
     except (RecursionError, MemoryError) as error:
@@ -82,15 +94,27 @@ def examine(
         raise CannotCheck(str(error)) from error
     try:
         here = _part(before, module)
-        findings = list(_findings(module, rules, here, with_fixes=with_fixes))
+        seconds: dict[str, float] = {}
+        findings = list(_findings(module, rules, seconds, here, with_fixes=with_fixes, entered=bool(entered)))
         if here is not None and before is not None:
             findings += here.kept(before)
         exits = encode(module.graph.exits()) if with_exits else ()
+        if module.walker.broken:
+            raise _Broken
+    except _Broken:
+        return examine(
+            source, settings, rules, with_fixes=with_fixes, project=project, entered=entered, with_exits=with_exits
+        )
     except RecursionError as error:
         raise CannotCheck("expressions are nested too deeply to be followed") from error
     finally:
         module.release()
-    return Checked(sorted(_most_telling(findings), key=lambda f: f.sort_key), exits, partial=here is not None)
+    findings = sorted(_most_telling(findings), key=lambda f: f.sort_key)
+    return Checked(findings, exits, partial=here is not None, seconds=seconds)
+
+
+class _Broken(Exception):
+    """The body of a function could not be parsed on its own."""
 
 
 def _part(before: Before | None, module: Module) -> Part | None:
@@ -102,34 +126,43 @@ def _part(before: Before | None, module: Module) -> Part | None:
 
 
 def _findings(
-    module: Module, rules: Sequence[Rule], here: Part | None, *, with_fixes: bool
+    module: Module,
+    rules: Sequence[Rule],
+    seconds: dict[str, float],
+    here: Part | None,
+    *,
+    with_fixes: bool,
+    entered: bool,
 ) -> Iterator[Finding]:
     for what, error in module.source.left_out():
         yield _syntax_error(module.source, error, what)
+    if not entered:  # which limits hold in the file is then in its text
+        rules = concerned(tuple(rules), module.source.text)
     if not rules:
         return
     interest = interest_of(tuple(rules))
-    for site in module.sites_of(interest.names(module.source.text), here):
+    for site in module.sites_of(interest.wanted(module.source.text), here):
         for rule, name in interest.rules_for(site):
-            there = replace(site, name=name)
-            try:
-                for report in rule.check(there):
+            with _charged(rule, seconds):
+                for report in rule.check(replace(site, name=name)):
                     yield _finding(rule, module, report, with_fixes=with_fixes)
-            except Exception as error:
-                _blame(rule, error)
-                raise
     for rule in rules:
-        try:
+        with _charged(rule, seconds):
             for report in rule.check_module(module):
                 yield _finding(rule, module, report, with_fixes=with_fixes)
-        except Exception as error:
-            _blame(rule, error)
-            raise
 
 
-def _blame(rule: Rule, error: Exception) -> None:
-    """Note whose fault an error is: the rule may be another package's."""
-    error.add_note(f"rule {rule.code} {rule.name} of {type(rule).__module__.partition('.')[0]}")
+@contextmanager
+def _charged(rule: Rule, seconds: dict[str, float]) -> Iterator[None]:
+    """Count the time of a rule, and note whose fault an error is: the rule may be another package's."""
+    start = perf_counter()
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"rule {rule.code} {rule.name} of {type(rule).__module__.partition('.')[0]}")
+        raise
+    finally:
+        seconds[rule.code] = seconds.get(rule.code, 0.0) + perf_counter() - start
 
 
 def _finding(rule: Rule, module: Module, report: Report, *, with_fixes: bool) -> Finding:

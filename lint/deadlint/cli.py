@@ -142,6 +142,7 @@ def cli() -> None:
 @click.option("--show-files", is_flag=True, help="List the files that would be checked, and stop.")
 @click.option("--exit-zero", is_flag=True, help="Exit status 0 though there are findings.")
 @click.option("-q", "--quiet", is_flag=True, help="Findings and errors only.")
+@click.option("-w", "--watch", is_flag=True, help="Check again whenever a file is saved, until Ctrl-C.")
 @click.option("--stdin-filename", metavar="FILE", help="The name of what `-` reads.")
 @click.option("-j", "--jobs", type=click.IntRange(min=1), help="Processes [one for each processor].")
 @click.option("--debug", is_flag=True, help="Tracebacks for faults of deadlint itself.")
@@ -159,10 +160,13 @@ def check(paths: tuple[str, ...], **options: Any) -> int:
         return _show_files(request)
     if "-" in paths:
         result = _check_standard_input(request, options)
+        status = result.exit_status
+    elif options["watch"]:
+        status = _watch(request, options)
     else:
         result = _run(request, options)
         _report(result, options, sys.stdout)
-    status = result.exit_status
+        status = result.exit_status
     return ExitStatus.CLEAN if options["exit_zero"] and status is ExitStatus.FINDINGS else status
 
 
@@ -261,6 +265,22 @@ def _run(request: Request, options: dict[str, Any]) -> RunResult:
 
     with progress(sys.stderr, "Checking") as advance:
         return run(request, advance)
+
+
+def _watch(request: Request, options: dict[str, Any]) -> ExitStatus:
+    """Check and report again after each save."""
+    from deadlint.watch import check_on_save  # noqa: PLC0415 - only here
+
+    if request.fix or not request.use_cache:
+        raise UserError("`--watch` only reports, and from the cache: leave out --fix, --diff and --no-cache")
+
+    def check() -> ExitStatus:
+        result = _run(request, options)
+        _report(result, options, sys.stdout)
+        sys.stdout.flush()
+        return result.exit_status
+
+    return check_on_save(request.paths, check, lambda text: click.echo(text, err=True))
 
 
 def _check_standard_input(request: Request, options: dict[str, Any]) -> RunResult:

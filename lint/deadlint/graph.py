@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from deadlint.index import limits
+from deadlint.index import limit_forms, limits
+from deadlint.index.candidates import end_of
+from deadlint.index.known import canonical
 from deadlint.index.limits import Limit
 from deadlint.index.values import Class
 from deadlint.model import Span
@@ -57,6 +58,15 @@ class Entry:
         )
         return Entry(tuple(merged[:_MOST]), self.budget if self.budget is not None else other.budget)
 
+
+# What the source of a function holds that puts a limit around a call, or hands one over and waits for it, or is
+# decorated within.
+_LIMITING = (
+    "imeout", "wait_for", "_after", "alarm", "setitimer", "DAG", "python_callable", "submit", "apply_async", ".delay",
+    "run_coroutine_threadsafe", "@",
+)  # fmt: skip
+
+_NAMED = limit_forms.SCOPES.keys() | limit_forms.WAITING.keys() | limit_forms.ALARMS.keys()
 
 # Of the functions of one file, by qualified name.
 Entries = dict[str, Entry]
@@ -111,36 +121,50 @@ class Graph:
         """The functions that a limit holds on or around, found from the limits down: most functions have none, and to
         look for the callers of each takes a tenth of a run.
         """
+        calls = self._calls_by_limits()
         found = {f for f in self._functions() if f.qualified_name in self.entries or self._limited(f)}
-        pending = [*found, *self._called_under_a_limit()]
-        calls: dict[Scope, list[tuple[ast.Call, Scope]]] = defaultdict(list)
+        pending = [*found, *self._called_under_a_limit(calls)]
         while pending:
             function = pending.pop()
-            if not calls:
-                for call in self.module.calls:
-                    scope = self.module.walker.scope_of[call]
-                    inside = scope.enclosing_function()
-                    if inside is not None:
-                        calls[inside].append((call, scope))
             found.add(function)
-            below = (f for call, scope in calls[function] for f in self._own(call, scope))
+            below = (f for call, scope in _calls_in(function) for f in self._own(call, scope))
             pending += {f for f in below if f not in found}
         return found
 
+    def _calls_by_limits(self) -> tuple[ast.Call, ...]:
+        """The calls of the functions that may hold a limit; the others are not even parsed for it."""
+        if self.entries or self.module.hands_limits:
+            return self.module.calls
+        aliases = (
+            name
+            for name, bindings in self.module.scope.bindings.items()
+            if any(b.kind == "import" and canonical(b.target) in _NAMED for b in bindings)
+        )
+        return self.module.calls_where((*_LIMITING, *aliases))
+
+    def _calls_by_limits_and_below(self) -> tuple[ast.Call, ...]:
+        """The calls that a limit or a budget may hold around."""
+        if self.module.budgets.possible:
+            return self.module.calls
+        functions = self._under_something
+        below = (call for function in functions for call, _ in _calls_in(function))
+        return tuple(sorted({*self._calls_by_limits(), *below}, key=end_of))
+
     def _functions(self) -> Iterator[Scope]:
+        """The functions of the file but for those within functions that nothing asked about."""
         pending = [self.module.scope]
         while pending:
             scope = pending.pop()
             if scope.kind == "function":
                 yield scope
-            pending += (*scope.functions, *scope.classes)
+            pending += scope.inner
 
     def _limited(self, function: Scope) -> bool:
         return any(True for _ in limits.on_function(function, self.module))
 
-    def _called_under_a_limit(self) -> Iterator[Scope]:
+    def _called_under_a_limit(self, calls: tuple[ast.Call, ...]) -> Iterator[Scope]:
         """The functions of the file that are called inside a `with` or a `wait_for` of a limit, or by an operator."""
-        for call in self.module.calls:
+        for call in calls:
             scope = self.module.walker.scope_of[call]
             if any(True for _ in limits.lexical(call, scope, self.module)) or any(
                 True for _ in limits.of_operator(call, scope, self.module)
@@ -206,7 +230,7 @@ class Graph:
 
     def exits(self) -> Iterator[tuple[str, str, Entry]]:
         """What this file has around its calls of functions of other files: their path, qualified name, and that."""
-        for call in self.module.calls:
+        for call in self._calls_by_limits_and_below():
             scope = self.module.walker.scope_of[call]
             outer, budget = self._handing(call, scope), self._budget_above(call, scope)
             if not outer and budget is None:
@@ -237,3 +261,12 @@ class Graph:
         if budget is not None and (len(budget) >= _FARTHEST or step in budget):
             budget = None
         return Entry(limits, None if budget is None else (*budget, step)).joined(Entry())
+
+
+def _calls_in(function: Scope) -> Iterator[tuple[ast.Call, Scope]]:
+    """The calls that a function makes itself, each with its scope."""
+    pending = [function]
+    while pending:
+        scope = pending.pop()
+        yield from ((call, scope) for call in scope.calls)
+        pending += (inner for inner in (*scope.functions, *scope.classes) if inner.kind != "function")

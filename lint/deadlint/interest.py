@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from deadlint.index.candidates import Wanted
 from deadlint.site import PROJECT, Site
 
 if TYPE_CHECKING:
+    from deadlint.index.scopes import Scope
     from deadlint.rule import Rule
 
 
@@ -22,9 +24,13 @@ class Interest:
     # First parts of names of which everything below is looked at, such as `airflow` for `airflow.**`.
     families: frozenset[str] = field(default_factory=frozenset)
 
-    def names(self, text: str) -> frozenset[str] | None:
-        """The last parts of calls that matter in a file of this text; None where any could."""
-        return None if any(family in text for family in self.families) else self.tails
+    def wanted(self, text: str) -> Wanted:
+        """The calls that matter in a file of this text."""
+        tails = None if any(family in text for family in self.families) else self.tails
+        return Wanted(tails, self._runs if PROJECT in self.by_name else None)
+
+    def _runs(self, function: Scope) -> bool:
+        return any(rule.concerns(function) for rule in self.by_name[PROJECT])
 
     def rules_for(self, site: Site) -> Iterator[tuple[Rule, str]]:
         """The rules that look at a call, each once, with the target's name that brought it there."""

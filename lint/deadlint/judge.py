@@ -178,9 +178,12 @@ class Judge:
                 entered=target.entered,
                 with_exits=task.follows,
                 before=before,
+                whole=target.named,
             )
 
         checked = self._timed("check", check)
+        for code, seconds in checked.seconds.items():
+            self._count(code, seconds)
         if not task.rules:
             return Checked([], checked.exits)
         names = [(rule.code, rule.name) for rule in task.rules]
@@ -202,8 +205,11 @@ class Judge:
         try:
             return work()
         finally:
-            self.seconds[step] = self.seconds.get(step, 0.0) + perf_counter() - start
-            self.files[step] = self.files.get(step, 0) + 1
+            self._count(step, perf_counter() - start)
+
+    def _count(self, step: str, seconds: float) -> None:
+        self.seconds[step] = self.seconds.get(step, 0.0) + seconds
+        self.files[step] = self.files.get(step, 0) + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +227,8 @@ class _Plan:
     settings: Settings  # kept, so that its identity stays its own
     rules: tuple[Rule, ...]
     known: tuple[tuple[str, str], ...]
-    screen: Screen
-    origins: Screen
+    screen: Screen[Rule]
+    origins: Screen[Origins]
     tests: Patterns
     ignores: tuple[tuple[Patterns, tuple[str, ...]], ...]
     unsaved: Mapping[str, str]

@@ -16,6 +16,7 @@ from deadlint.errors import UserError
 
 if TYPE_CHECKING:
     from deadlint.index.module import Module
+    from deadlint.index.scopes import Scope
     from deadlint.site import Report, Site
 
 HEADINGS = (
@@ -43,9 +44,19 @@ class Rule(ABC):
     # A file is worth parsing for this rule if it holds every word of one of these groups.
     words: ClassVar[tuple[tuple[str, ...], ...]]
 
+    # Where a file is parsed for another rule, these groups do as well: what is too common to parse a file for.
+    also: ClassVar[tuple[tuple[str, ...], ...]] = ()
+
     @abstractmethod
     def check(self, site: Site) -> Iterable[Report]:
         """Yield what is wrong at `site`, a call to one of `calls`."""
+
+    def concerns(self, function: Scope) -> bool:
+        """Whether calls that run `function`, one of the project, may be at fault, as far as its header tells.
+
+        Only asked where `calls` holds the name for functions of the project.
+        """
+        return True
 
     def check_module(self, module: Module) -> Iterable[Report]:
         """Yield what is wrong in a file that no single call shows, such as an assignment or a handler."""

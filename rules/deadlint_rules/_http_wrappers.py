@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from deadlint.index.values import Function
@@ -14,13 +15,25 @@ if TYPE_CHECKING:
     from deadlint.index.module import Module
     from deadlint.index.scopes import Scope
 
-_FARTHEST = 6  # wrappers of wrappers; real code has two or three
 
-
-def request_of(function: Scope, module: Module, depth: int = 0) -> Site | None:
+def request_of(function: Scope, module: Module) -> Site | None:
     """The request to which a function hands its own `**kwargs`, as they came; None where there is none."""
+    known = _known(module)
+    if function not in known:
+        known[function] = None  # for whoever comes round to it again
+        known[function] = _request_of(function, module)
+    return known[function]
+
+
+@lru_cache(maxsize=1)
+def _known(module: Module) -> dict[Scope, Site | None]:
+    """What was found for one module: where each of a hundred functions calls all others, once is enough."""
+    return {}
+
+
+def _request_of(function: Scope, module: Module) -> Site | None:
     kwarg = _own_kwargs(function)
-    if kwarg is None or depth > _FARTHEST or _takes_timeout(function):
+    if kwarg is None or _takes_timeout(function):
         return None
     if _http_sessions.sets_timeout(function) or _is_configured(function, module):
         return None
@@ -34,7 +47,7 @@ def request_of(function: Scope, module: Module, depth: int = 0) -> Site | None:
                 return site
         for value in values:
             if isinstance(value, Function) and value.scope is not function:
-                found = request_of(value.scope, module, depth + 1)
+                found = request_of(value.scope, module)
                 if found is not None:
                     return found
     return None

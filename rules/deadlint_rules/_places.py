@@ -202,7 +202,7 @@ class Places:
         owner = function.owner if function is not None else None
         found = [
             self._bound(binding, where, attribute)
-            for binding, where in self.module.walker.assigned_attributes.get((head, attribute), ())
+            for binding, where in self.module.walker.attribute_assigned(head, attribute)
             if where.owner is owner
         ]
         place = _same(found) if found else UNKNOWN_PLACE

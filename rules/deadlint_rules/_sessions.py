@@ -324,10 +324,8 @@ class Sessions:
 
     def _assigned(self) -> Iterator[_Autocommit]:
         """`conn.autocommit = True`."""
-        for (_, name), bindings in self.module.walker.assigned_attributes.items():
-            if name not in ("autocommit", "isolation_level"):
-                continue
-            for binding, scope in bindings:
+        for name in ("autocommit", "isolation_level"):
+            for _, binding, scope in self.module.walker.attributes_named(name):
                 match binding.node:
                     case ast.Assign(targets=[ast.Attribute(value=owner), *_]):
                         values = self.resolver.evaluate(owner, scope)

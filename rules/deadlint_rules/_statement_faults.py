@@ -27,8 +27,7 @@ def _binds_on_server(use: Use) -> bool:
     if "ClientCursor" in use.type:
         return False
     given = (k.arg for r in use.chain if r.call is not None for k in r.call.keywords)
-    assigned = use.site.module.walker.assigned_attributes
-    return "cursor_factory" not in given and not any(name == "cursor_factory" for _, name in assigned)
+    return "cursor_factory" not in given and not use.site.module.walker.attributes_named("cursor_factory")
 
 
 def _refused_by_engine(setting: _sql.Setting, use: Use) -> tuple[_sql.Setting, str, bool] | None:

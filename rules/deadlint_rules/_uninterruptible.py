@@ -167,12 +167,11 @@ def _on_pools(module: Module) -> Iterator[Report]:
 
 
 def _pool(module: Module) -> str | None:
-    for (base, name), bindings in module.walker.assigned_attributes.items():
-        if name == "worker_pool" and base.endswith("conf"):
-            for binding, scope in bindings:
-                match module.resolver.evaluate(binding.value, scope) if binding.value is not None else ():
-                    case (Const(str() as pool),) if pool in _DEAF_POOLS:
-                        return pool
+    for base, binding, scope in module.walker.attributes_named("worker_pool"):
+        if base.endswith("conf") and binding.value is not None:
+            match module.resolver.evaluate(binding.value, scope):
+                case (Const(str() as pool),) if pool in _DEAF_POOLS:
+                    return pool
     for call in module.calls:
         if isinstance(call.func, ast.Attribute) and call.func.attr in ("update", "worker_main", "start"):
             for keyword in call.keywords:

@@ -84,6 +84,14 @@ class BudgetNotForwarded(Rule):
     calls = HELPERS | {PROJECT}
     words = (("deadlint_budget",), ("Budget", "budget="), ("budget=None",))
 
+    def concerns(self, function: Scope) -> bool:
+        """It takes a budget that may be left out."""
+        return any(
+            (parameter.annotation is not None or parameter.arg in _NAMES)
+            and function.default_of(parameter.arg) is not None
+            for parameter in function.parameters()
+        )
+
     def check(self, site: Site) -> Iterator[Report]:
         if site.name == PROJECT:
             for function in _called(site):

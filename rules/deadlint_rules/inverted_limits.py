@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from deadlint.graph import Around
 from deadlint.index import amounts, limits
 from deadlint.index.amounts import duration
+from deadlint.index.flow import is_decorated
 from deadlint.index.limits import Limit
+from deadlint.index.scopes import Scope
 from deadlint.index.values import Const, Function, Template
 from deadlint.model import Level
 from deadlint.rule import Rule
@@ -116,6 +118,12 @@ class InvertedLimits(Rule):
         ("&timeout=", "timeout="),
         ('"timeout":', "params", "timeout=", "requests"),
     )
+
+    def concerns(self, function: Scope) -> bool:
+        """Its limits are in its decorators, its class, or what runs it."""
+        home = function.module.home
+        in_class = function.owner is not None and function.name == "run"
+        return is_decorated(function) or in_class or (home is not None and home.hands_limits)
 
     def check(self, site: Site) -> Iterator[Report]:
         if site.name == PROJECT:

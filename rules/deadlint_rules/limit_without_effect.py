@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from deadlint.index import limits
+from deadlint.index.flow import takes_kwargs
 from deadlint.index.values import Const, Mapping, Member, Result, Value
 from deadlint.model import Edit, Fix, Level, Safety
 from deadlint.rule import Rule
@@ -127,6 +128,10 @@ class LimitWithoutEffect(Rule):
         *_dropped_limits.WORDS,
         *_uninterruptible.WORDS,
     )
+
+    def concerns(self, function: Scope) -> bool:
+        """Only one that takes `**kwargs` can leave out a timeout that it is given."""
+        return takes_kwargs(function)
 
     def check(self, site: Site) -> Iterator[Report]:
         if site.name in _PSYCOPG:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from deadlint.index.flow import takes_kwargs
 from deadlint.index.scopes import Scope
 from deadlint.index.values import NONE, Const, Function, Result
 from deadlint.model import Level, Related
@@ -85,6 +86,10 @@ class RequestWithoutTimeout(Rule):
         ("aiohttp.request", "timeout"), ("HTTPConnection",), ("HTTPSConnection",),
         ("socket", "create_connection"), ("socket.socket", ".connect("), ("from socket import", ".connect("),
     )  # fmt: skip
+
+    def concerns(self, function: Scope) -> bool:
+        """Only one that hands its `**kwargs` on is a wrapper."""
+        return takes_kwargs(function)
 
     def check(self, site: Site) -> Iterable[Report]:
         if site.name == PROJECT:

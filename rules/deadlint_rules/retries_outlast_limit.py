@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from deadlint.graph import Around
 from deadlint.index import airflow, limits, retries
+from deadlint.index.flow import is_decorated
 from deadlint.index.retries import Retries
 from deadlint.index.scopes import Scope
 from deadlint.index.values import Const, Function, number
@@ -98,6 +99,10 @@ class RetriesOutlastLimit(Rule):
             "time_limit", "max_runtime", "dagrun_timeout", "execution_timeout", "timeout_decorator", "func_set_timeout",
         )
     )  # fmt: skip
+
+    def concerns(self, function: Scope) -> bool:
+        """It is tried again by its decorators."""
+        return is_decorated(function)
 
     def check(self, site: Site) -> Iterator[Report]:
         if site.name == PROJECT:

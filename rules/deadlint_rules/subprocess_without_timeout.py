@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
+from deadlint.index.flow import takes_kwargs
 from deadlint.index.scopes import Scope, dotted
 from deadlint.index.values import Const, External, Function
 from deadlint.model import Fix, Level
@@ -107,6 +108,10 @@ class SubprocessWithoutTimeout(Rule):
         ("popen(", "os"),
         ("spawn", "os."),
     )
+
+    def concerns(self, function: Scope) -> bool:
+        """Only one that hands its `**kwargs` on is a wrapper."""
+        return takes_kwargs(function)
 
     def check(self, site: Site) -> Iterator[Report]:
         if in_wrapper(site):

@@ -120,6 +120,8 @@ class WallClockDeadline(Rule):
         ),
     )  # fmt: skip
 
+    also = (("time",), ("now(",), ("datetime",))
+
     def check(self, site: Site) -> Iterator[Report]:
         if site.call.args and site.name == "time.time":
             return

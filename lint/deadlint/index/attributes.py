@@ -61,7 +61,7 @@ class Attributes(Evaluation):
     def _assigned_attribute(self, node: ast.Attribute, scope: Scope) -> Values:
         """`name.attr` where `name.attr = …` stands in the file for the same `name`, `self` left out."""
         base = dotted(node.value)
-        here = self._walker.assigned_attributes.get((base, node.attr)) if base else None
+        here = self._walker.attribute_assigned(base, node.attr) if base else None
         if not here:
             return ()
         head = base.partition(".")[0]

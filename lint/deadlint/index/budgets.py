@@ -26,11 +26,11 @@ class Budgets:
     def __init__(self, module: Module) -> None:
         self._module = module
         # Where nothing is called so, nothing is one: to ask what each name of a function is costs a parse of the file.
-        self._any = "budget" in module.source.text.lower()
+        self.possible = "budget" in module.source.text.lower()
 
     def in_scope(self, node: ast.AST, scope: Scope) -> str | None:
         """The source of a budget that is bound before `node`, nearest first; None where there is none."""
-        if not self._any:
+        if not self.possible:
             return None
         current: Scope | None = scope
         while current is not None and current.kind != "module":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from deadlint.index.known import DECLARED_FIELDS
-from deadlint.index.scopes import Block, Scope, dotted
+from deadlint.index.scopes import Block, FunctionNode, Scope, dotted
 from deadlint.index.values import NONE, UNKNOWN, Parameter, Result, Value, Values
 
 
@@ -23,6 +23,16 @@ def first_parameter(function: Scope) -> str | None:
         return None
     first = next(function.parameters(), None)
     return first.arg if first is not None else None
+
+
+def takes_kwargs(function: Scope) -> bool:
+    """Whether a function has a parameter for any keywords."""
+    return isinstance(function.definition, FunctionNode | ast.Lambda) and function.definition.args.kwarg is not None
+
+
+def is_decorated(function: Scope) -> bool:
+    """Whether a function has decorators."""
+    return isinstance(function.definition, FunctionNode) and bool(function.definition.decorator_list)
 
 
 def decorators_of(function: Scope) -> set[str]:

@@ -95,11 +95,9 @@ def _home(decorator: Site) -> Module | None:
 
 def _settings(name: str, module: Module) -> Iterator[tuple[ast.expr, Values]]:
     """Where the module sets an option of its application: `app.conf.x = …`, `app.conf.update(x=…)`."""
-    for (base, attribute), bindings in module.walker.assigned_attributes.items():
-        if attribute == name and base.endswith("conf"):
-            for binding, scope in bindings:
-                if binding.value is not None:
-                    yield binding.value, module.resolver.evaluate(binding.value, scope)
+    for base, binding, scope in module.walker.attributes_named(name):
+        if base.endswith("conf") and binding.value is not None:
+            yield binding.value, module.resolver.evaluate(binding.value, scope)
     for call in module.calls:
         if not (isinstance(call.func, ast.Attribute) and call.func.attr == "update"):
             continue

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import suppress
 from functools import cached_property, partial
 
 from deadlint.graph import Entries, Graph
 from deadlint.index import limits
 from deadlint.index.budgets import Budgets
+from deadlint.index.candidates import HANDED_OVER, RUNNING, Mentions, Wanted, candidates, end_of, parse_where
 from deadlint.index.known import canonical
 from deadlint.index.newer import parse
 from deadlint.index.outline import Outline, outline
@@ -26,7 +27,8 @@ from deadlint.source import SourceFile
 class Module:
     """A file with what its rules may ask. Raises `SyntaxError` where `ast` cannot parse it.
 
-    One that is only asked for its names (`asked_only`) is parsed as far as the answers need it.
+    Unless it is wanted `whole`, the bodies of its functions are parsed as far as the answers need them. Of one that is
+    only imported from (`asked_only`) less is needed: what its own functions do to its globals is left out.
     """
 
     def __init__(
@@ -37,11 +39,12 @@ class Module:
         entries: Entries | None = None,
         *,
         asked_only: bool = False,
+        whole: bool = True,
     ) -> None:
         self.source = source
         self.settings = settings
-        parsed = outline(source.text) if asked_only else Outline(parse(source.text))
-        self.tree = parsed.tree
+        parsed = outline(source.text) if asked_only else _parsed(source.text, whole=whole)
+        self._tree = parsed.tree
         self.walker = Walker()
         self.scope = self.walker.module(parsed, package_of(source.path) if project else "")
         self.scope.path = source.path
@@ -56,6 +59,16 @@ class Module:
         self.budgets = Budgets(self)
         self.graph = Graph(self, entries or {})
         self._sites: dict[ast.Call, Site | None] = {}
+        self._mentions = Mentions(self)
+        if not asked_only:
+            self.walker.complete = True
+            self.walker.walk_where("global ")
+
+    @property
+    def tree(self) -> ast.Module:
+        """The whole tree."""
+        self.walker.walk_all(self.scope)
+        return self._tree
 
     def release(self) -> None:
         """Let go of everything at once. Scopes and resolvers refer to each other, so only the collector would find
@@ -64,7 +77,7 @@ class Module:
         pending = [self.scope]
         while pending:
             scope = pending.pop()
-            pending.extend((*scope.functions, *scope.classes))
+            pending.extend(scope.inner)
             scope.__dict__.clear()
         self.__dict__.clear()
 
@@ -109,22 +122,23 @@ class Module:
             pending.extend((*scope.functions, *scope.classes))
         return tuple(sorted(found, key=lambda c: (c.end_lineno or 0, c.end_col_offset or 0)))
 
+    def calls_where(self, words: Iterable[str]) -> tuple[ast.Call, ...]:
+        """The calls of the functions whose source holds one of the words, and of all else that is parsed by now."""
+        parse_where(self.walker, self.source.text, frozenset(words))
+        self.walker.walk_parsed()
+        return tuple(sorted((call for scope in self.walker.filled for call in scope.calls), key=end_of))
+
     @cached_property
     def sites(self) -> tuple[Site, ...]:
         """Every call that may reach something external, or that runs a function of the project."""
-        return self.sites_of(None)
+        return tuple(site for call in self.calls if (site := self.site(call)) is not None)
 
-    def sites_of(self, names: frozenset[str] | None, lines: Container[int] | None = None) -> tuple[Site, ...]:
-        """The same, less the method calls that can be none of `names`: to follow each costs more than to parse it.
+    def sites_of(self, wanted: Wanted, lines: Container[int] | None = None) -> tuple[Site, ...]:
+        """Those of `sites` that could be wanted: to parse and to follow each call takes most of the time of a run.
 
         Only those on `lines`, where these are given.
         """
-        calls = self.calls if lines is None else tuple(call for call in self.calls if call.lineno in lines)
-        if names is not None:
-            wanted = names | self._other_names(names)
-            calls = tuple(
-                call for call in calls if not isinstance(call.func, ast.Attribute) or call.func.attr in wanted
-            )
+        calls = (call for call in candidates(self, wanted) if lines is None or call.lineno in lines)
         return tuple(site for call in calls if (site := self.site(call)) is not None)
 
     def site(self, call: ast.Call) -> Site | None:
@@ -137,23 +151,6 @@ class Module:
             targets = (*self.targets(call), *inner)
             self._sites[call] = Site(self, call, scope, targets) if targets else None
         return self._sites[call]
-
-    def _other_names(self, names: frozenset[str]) -> set[str]:
-        """Names by which the file itself calls a function, its own or one of `names`: `self.fetch = requests.get`."""
-        found: set[str] = set(_RUNNING) | _HANDING_OVER
-        pending = [self.scope]
-        while pending:
-            scope = pending.pop()
-            found.update(function.name for function in scope.functions)
-            assigned = [
-                *((name, b) for name, bindings in scope.bindings.items() for b in bindings),
-                *((name, b) for (_, name), bindings in scope.attributes.items() for b, _ in bindings),
-            ]
-            for name, binding in assigned:
-                if binding.kind == "assign" and not _certainly_no_function(binding.value, names):
-                    found.add(name)
-            pending.extend((*scope.functions, *scope.classes))
-        return found
 
     def targets(self, call: ast.Call) -> tuple[Target, ...]:
         """The external things that a call may reach."""
@@ -177,24 +174,6 @@ class Module:
     # --- callers ---------------------------------------------------------------------------------------------
 
     @cached_property
-    def _mentions(self) -> dict[str, list[ast.Call]]:
-        """Calls by each name that they call or hand over, so that the callers of a function are found quickly."""
-        found: dict[str, list[ast.Call]] = defaultdict(list)
-        for call in self.calls:
-            names = {dotted(call.func).rpartition(".")[2] or getattr(call.func, "attr", "")}
-            if isinstance(call.func, ast.Attribute):
-                names.add(dotted(call.func.value).rpartition(".")[2])
-                if isinstance(call.func.value, ast.Call):
-                    names.add(dotted(call.func.value.func).rpartition(".")[2])
-            handed = call.func.args if isinstance(call.func, ast.Call) else []  # `partial(f, …)()`
-            for argument in (*call.args, *handed, *(k.value for k in call.keywords)):
-                made = argument.args[0] if isinstance(argument, ast.Call) and argument.args else argument
-                names.update(dotted(part).rpartition(".")[2] for part in (argument, made))  # `partial(f, …)`
-            for name in names - {""}:
-                found[name].append(call)
-        return found
-
-    @cached_property
     def sets_alarms(self) -> bool:
         """Whether the file may set an alarm, which bounds what stands behind it."""
         return "alarm(" in self.source.text or "setitimer(" in self.source.text
@@ -206,7 +185,7 @@ class Module:
 
     def naming(self, name: str) -> tuple[ast.Call, ...]:
         """The calls in the file that name `name`: call it, take something of it, or hand it over."""
-        return tuple(self._mentions.get(name, ()))
+        return tuple(self._mentions.of(name))
 
     def bound_to(self, call: ast.Call, function: Scope) -> Function:
         """`function` as a call reaches it: bound to its object where it is a method."""
@@ -221,14 +200,14 @@ class Module:
     def callers(self, function: Scope) -> list[tuple[ast.Call, Scope]]:
         """The calls in the file that run `function`, by its name, a method, a task's `submit`, or handed over."""
         found = []
-        for call in self._mentions.get(function.name, ()):
+        for call in self._mentions.of(function.name):
             scope = self.walker.scope_of[call]
             run = (*self.run_by(call, scope), *self.run_by_operator(call, scope))
             if any(one.scope is function for one in run):
                 found.append((call, scope))
         if function.name == "__init__" and function.owner is not None:
             found.extend(
-                (call, self.walker.scope_of[call]) for call in self._mentions.get(function.owner.name, ())
+                (call, self.walker.scope_of[call]) for call in self._mentions.of(function.owner.name)
             )
         return found
 
@@ -239,13 +218,13 @@ class Module:
             match value:
                 case Function():
                     found.append(value)
-                case Attached(function=function, name=name) if name in _RUNNING or self._waits_for(call, name):
+                case Attached(function=function, name=name) if name in RUNNING or self._waits_for(call, name):
                     found.append(function)
                 case Partial(function=Function() as function):
                     found.append(function)
-        for name in {target.name for target in self.targets(call)} & _HANDED_OVER.keys():
-            if _HANDED_OVER[name] < len(call.args):
-                found += self._functions(call.args[_HANDED_OVER[name]], scope)
+        for name in {target.name for target in self.targets(call)} & HANDED_OVER.keys():
+            if HANDED_OVER[name] < len(call.args):
+                found += self._functions(call.args[HANDED_OVER[name]], scope)
         return tuple(found)
 
     def run_by_operator(self, call: ast.Call, scope: Scope) -> tuple[Function, ...]:
@@ -303,7 +282,7 @@ class Module:
             for value in values:
                 if isinstance(value, Function) and value.scope is function:
                     bound = value
-            if not values or any(t.name in _HANDED_OVER or limits.is_operator(t.name) for t in targets_of(values)):
+            if not values or any(t.name in HANDED_OVER or limits.is_operator(t.name) for t in targets_of(values)):
                 found.append((UNKNOWN,))  # what it is handed with stands among the arguments of another function
                 continue
             if function.owner is not None and bound.receiver is None and function.name == "__init__":
@@ -328,20 +307,15 @@ def _elsewhere(importer: str, helpers: str, project: Project | None) -> Callable
     return answer
 
 
-def _certainly_no_function(value: ast.expr | None, names: frozenset[str]) -> bool:
-    """Whether an assigned value is none of the functions called `names`, and no partial of one."""
-    match value:
-        case ast.Attribute(attr=name) | ast.Name(id=name):
-            return name not in names
-        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
-            return name not in ("partial", "getattr", "partialmethod")
-    plain = (ast.Constant, ast.Dict, ast.List, ast.Tuple, ast.JoinedStr, ast.BinOp, ast.Compare)
-    return value is None or isinstance(value, plain)
+def _parsed(text: str, *, whole: bool) -> Outline:
+    """The tree of a text, of all of it where it is wanted `whole` or where parts of it cannot be had."""
+    if not whole:
+        with suppress(SyntaxError):
+            return outline(text)
+    return Outline(parse(text), text)
 
 
 HELPERS = "deadlint_budget"
-# What a task's decorator adds that runs the function while the caller waits or holds its future.
-_RUNNING = frozenset({"submit", "map", "fn", "run", "__wrapped__"})
 _COMPOUND = (
     ast.ExceptHandler | ast.With | ast.AsyncWith | ast.While | ast.For | ast.AsyncFor | ast.FunctionDef
     | ast.AsyncFunctionDef | ast.ClassDef
@@ -349,19 +323,3 @@ _COMPOUND = (
 _HANDING_LIMITS = ("apply_async", "send_with_options", ".to_job(", "with_options", "job_timeout", "func_timeout")
 # What is awaited together with the coroutines that it is given.
 _AWAITING = frozenset({"wait_for", "gather", "shield"})
-# Calls that run the function at this position of their arguments.
-_HANDED_OVER = {
-    "asyncio.to_thread": 0,
-    "asyncio.AbstractEventLoop.run_in_executor": 1,
-    "anyio.to_thread.run_sync": 0,
-    "trio.to_thread.run_sync": 0,
-    "starlette.concurrency.run_in_threadpool": 0,
-    "fastapi.concurrency.run_in_threadpool": 0,
-    "homeassistant.core.HomeAssistant.async_add_executor_job": 0,
-    "concurrent.futures.Executor.submit": 0,
-    "concurrent.futures.ThreadPoolExecutor.submit": 0,
-    "concurrent.futures.ProcessPoolExecutor.submit": 0,
-    "concurrent.futures.ThreadPoolExecutor.map": 0,
-    "concurrent.futures.ProcessPoolExecutor.map": 0,
-}
-_HANDING_OVER = frozenset(name.rpartition(".")[2] for name in _HANDED_OVER)

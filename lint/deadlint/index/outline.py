@@ -26,18 +26,23 @@ _WORTH_IT = 4_000
 
 @dataclass(slots=True)
 class Outline:
-    """A module's tree in which some functions have no body yet, and the source of those by their `def` line."""
+    """A module's tree in which some functions have no body yet, and where in the text those stand."""
 
     tree: ast.Module
-    bodies: dict[int, str] = field(default_factory=dict)  # line of the `def` → the function's source from there
-    whole: bool = True
+    text: str
+    spans: dict[int, tuple[int, int]] = field(default_factory=dict)  # line of the `def` → the function's extent
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing was left out."""
+        return not self.spans
 
     def complete(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         """Give a function its body, if that was left out. Raises `SyntaxError`."""
-        text = self.bodies.pop(node.lineno, None)
-        if text is None:
+        span = self.spans.get(node.lineno)
+        if span is None:
             return
-        full = _function(text, node.lineno)
+        full = _function(self.text[slice(*span)], node.lineno)
         node.body = full.body
         node.end_lineno, node.end_col_offset = full.end_lineno, full.end_col_offset
 
@@ -48,13 +53,13 @@ def outline(text: str) -> Outline:
         cut = _cut(text)
         if cut is not None:
             return cut
-    return Outline(ast.parse(text))
+    return Outline(ast.parse(text), text)
 
 
 def _cut(text: str) -> Outline | None:
     """The outline of a file; None where its layout does not allow one."""
     pieces: list[str] = []
-    bodies: dict[int, str] = {}
+    spans: dict[int, tuple[int, int]] = {}
     position = 0
     line, counted = 1, 0
     match = _DEFINITION.search(text)
@@ -66,19 +71,19 @@ def _cut(text: str) -> Outline | None:
         if end > start:
             line += text.count("\n", counted, match.start())
             counted = match.start()
-            bodies[line] = text[match.start() : end]
+            spans[line] = (match.start(), end)
             body = text[start:end]
             pieces += [text[position:start], match["indent"], " pass", "\n" * body.count("\n")]
             position = end
         match = _DEFINITION.search(text, max(end, match.end()))
-    if not bodies:
+    if not spans:
         return None
     try:
         tree = ast.parse("".join([*pieces, text[position:]]))
     except SyntaxError:
         return None
     # A `def` in a string is none: such a file is parsed as it is.
-    return Outline(tree, bodies, whole=False) if bodies.keys() <= set(_definitions(tree)) else None
+    return Outline(tree, text, spans) if spans.keys() <= set(_definitions(tree)) else None
 
 
 def _definitions(tree: ast.Module) -> Iterator[int]:

@@ -6,7 +6,6 @@ A function's body is walked only when something asks for it: most functions of m
 from __future__ import annotations
 
 import ast
-import contextlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -72,47 +71,101 @@ class Mutation:
     call: ast.Call | None = None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Scope:
-    """A module, class, function or lambda. `bindings` and the rest are filled by `Walker` when first needed."""
+    """A module, class, function or lambda.
+
+    What it holds is filled in by its `Walker` when something first asks for any of it: most functions of most files are
+    never asked about, and to make all of these for each of them took a tenth of a cold run.
+    """
 
     kind: Literal["module", "class", "function", "lambda"]
     definition: ast.AST  # its node; of a function that nothing asked about yet, perhaps without its body
     parent: Scope | None
+    walker: Walker
     name: str = ""
-    bindings: dict[str, list[Binding]] = field(default_factory=lambda: defaultdict(list))
-    attributes: dict[tuple[str, str], list[tuple[Binding, Scope]]] = field(
-        default_factory=lambda: defaultdict(list)
-    )
-    mutations: dict[str, list[Mutation]] = field(default_factory=lambda: defaultdict(list))
-    calls: list[ast.Call] = field(default_factory=list)
-    blocks: dict[ast.AST, Block] = field(default_factory=dict)  # of statements
-    functions: list[Scope] = field(default_factory=list)
-    classes: list[Scope] = field(default_factory=list)
-    returns: list[ast.expr] = field(default_factory=list)
-    yields: list[ast.expr | None] = field(default_factory=list)
+    bindings: dict[str, list[Binding]] = field(init=False)
+    attributes: dict[tuple[str, str], list[tuple[Binding, Scope]]] = field(init=False)
+    mutations: dict[str, list[Mutation]] = field(init=False)
+    calls: list[ast.Call] = field(init=False)
+    blocks: dict[ast.AST, Block] = field(init=False)  # of statements
+    functions: list[Scope] = field(init=False)
+    classes: list[Scope] = field(init=False)
+    returns: list[ast.expr] = field(init=False)
+    yields: list[ast.expr | None] = field(init=False)
+    outer_names: set[str] = field(init=False)  # declared global or nonlocal
     walked: bool = False
-    outer_names: set[str] = field(default_factory=set)  # declared global or nonlocal
     resolver: Evaluation | None = None  # of a module: who evaluates what stands in it
     path: str | None = None  # of a module: its file
     home: Module | None = None  # of a module: what has it all
     outline: Outline | None = None  # of a function: what has its body, until that is asked for
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            # Only reached for what is not there yet.
+            if name in _FILLED and not self.walked:
+                self.walker.walk(self)
+                return self.__dict__[name]
+            raise AttributeError(name)
+
+    def begin(self) -> None:
+        """Make what `Walker` fills in."""
+        self.walked = True
+        self.bindings = defaultdict(list)
+        self.attributes = defaultdict(list)
+        self.mutations = defaultdict(list)
+        self.calls = []
+        self.blocks = {}
+        self.functions = []
+        self.classes = []
+        self.returns = []
+        self.yields = []
+        self.outer_names = set()
+
+    @property
+    def inner(self) -> tuple[Scope, ...]:
+        """The functions, lambdas and classes in it that are known so far."""
+        return (*self.functions, *self.classes) if self.walked else ()
 
     @property
     def node(self) -> ast.AST:
         """The node, complete."""
         if self.outline is not None and isinstance(self.definition, FunctionNode):
             outline, self.outline = self.outline, None
-            with contextlib.suppress(SyntaxError):  # the file's own check says so
+            try:
                 outline.complete(self.definition)
+            except SyntaxError:
+                self.walker.broken = True  # the file's own check says so
         return self.definition
 
     def mentions(self, word: str) -> bool:
         """Whether `word` occurs in a function, as far as that is known without parsing it."""
         if self.outline is None or not isinstance(self.definition, FunctionNode):
             return True
-        text = self.outline.bodies.get(self.definition.lineno)
-        return text is None or word in text
+        span = self.outline.spans.get(self.definition.lineno)
+        return span is None or self.outline.text.find(word, *span) >= 0
+
+    def may_assign(self, name: str) -> bool:
+        """Whether a function whose body is not parsed may assign to the dotted `name`."""
+        span = self.span
+        if span is None or self.outline is None:
+            return False
+        text = self.outline.text
+        found = text.find(name, *span)
+        while found >= 0:
+            end = found + len(name)
+            if not (text[end : end + 1].isalnum() or text[end : end + 1] == "_") and _may_assign(text, found, end):
+                return True
+            found = text.find(name, end, span[1])
+        return False
+
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """Where in the text a function stands whose body was left out; None for any other."""
+        if self.outline is None or not isinstance(self.definition, FunctionNode):
+            return None
+        return self.outline.spans.get(self.definition.lineno)
 
     @property
     def qualified_name(self) -> str:
@@ -171,21 +224,27 @@ class Scope:
         return None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Walker:
     """Fills scopes. Shared by all scopes of one module: parents of nodes, and attribute bindings of names."""
 
+    filled: list[Scope] = field(default_factory=list)  # scopes whose content is known, in the order in which it came
+    parsed: list[Scope] = field(default_factory=list)  # scopes that were parsed, and perhaps not filled
+    deferred: list[Scope] = field(default_factory=list)  # functions whose bodies were not parsed with the rest
+    complete: bool = False  # whether what functions do to globals and attributes of globals is to be known
+    broken: bool = False  # whether the body of a function could not be parsed
     parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
     scope_of: dict[ast.AST, Scope] = field(default_factory=dict)  # of def, class, lambda and call nodes
-    assigned_attributes: dict[tuple[str, str], list[tuple[Binding, Scope]]] = field(
+    _assigned: dict[tuple[str, str], list[tuple[Binding, Scope]]] = field(
         default_factory=lambda: defaultdict(list)
     )
+    _sought: set[tuple[str, str]] = field(default_factory=set)
 
     def module(self, outline: Outline, package: str = "") -> Scope:
         """The scope of a module with its classes and functions, the latter not walked yet."""
         tree = outline.tree
         self._outline = None if outline.whole else outline
-        scope = Scope("module", tree, None)
+        scope = Scope("module", tree, None, self)
         self._package = package
         self.scope_of[tree] = scope
         self.walk(scope)
@@ -195,7 +254,9 @@ class Walker:
         """Fill `scope`, if that is not done yet."""
         if scope.walked:
             return scope
-        scope.walked = True
+        scope.begin()
+        self.filled.append(scope)
+        late = scope.outline is not None
         body = Block(None, "body", scope.node)
         for parameter in scope.parameters():
             scope.bindings[parameter.arg].append(
@@ -207,13 +268,50 @@ class Walker:
             case ast.Lambda():
                 scope.returns.append(scope.node.body)
                 self._expression(scope, scope.node.body, body, scope.node)
+        if late and self.complete:
+            for child in scope.inner:
+                self.walk_all(child)
         return scope
 
     def walk_all(self, scope: Scope) -> None:
         """Fill `scope` and everything below it."""
         self.walk(scope)
-        for child in (*scope.functions, *scope.classes):
+        for child in scope.inner:
             self.walk_all(child)
+
+    def walk_parsed(self) -> None:
+        """Fill everything that is parsed by now."""
+        while self.parsed:
+            self.walk(self.parsed.pop())
+
+    def walk_where(self, word: str) -> None:
+        """Fill the functions whose source holds `word` and was not parsed yet."""
+        if self.deferred:
+            left = [scope for scope in self.deferred if scope.outline is not None]
+            self.deferred = [scope for scope in left if not scope.mentions(word)]
+            for scope in left:
+                if scope.mentions(word):
+                    self.walk_all(scope)
+
+    def attribute_assigned(self, base: str, name: str) -> list[tuple[Binding, Scope]]:
+        """The bindings of `base.name` in the module."""
+        if self.complete and self.deferred and (base, name) not in self._sought:
+            self._sought.add((base, name))
+            text = f"{base}.{name}"
+            for scope in self.deferred:
+                if scope.may_assign(text):
+                    self.walk_all(scope)
+        return self._assigned.get((base, name), [])
+
+    def attributes_named(self, name: str) -> list[tuple[str, Binding, Scope]]:
+        """The bindings of an attribute of this name, each with what it is one of."""
+        self.walk_where(f".{name}")
+        return [
+            (base, binding, scope)
+            for (base, attribute), found in self._assigned.items()
+            if attribute == name
+            for binding, scope in found
+        ]
 
     def _body(self, scope: Scope, statements: Iterable[ast.stmt], block: Block) -> None:
         for statement in statements:
@@ -346,9 +444,12 @@ class Walker:
         args = node.args
         for default in (*args.defaults, *(d for d in args.kw_defaults if d is not None)):
             self._expression(scope, default, block, node)
-        inner = Scope("function", node, scope, node.name)
-        if self._outline is not None and node.lineno in self._outline.bodies:
+        inner = Scope("function", node, scope, self, node.name)
+        if self._outline is not None and node.lineno in self._outline.spans:
             inner.outline = self._outline
+            self.deferred.append(inner)
+        else:
+            self.parsed.append(inner)
         self.scope_of[node] = inner
         scope.functions.append(inner)
         self._target_scope(scope, node.name).bindings[node.name].append(
@@ -358,7 +459,7 @@ class Walker:
     def _class(self, scope: Scope, node: ast.ClassDef, block: Block) -> None:
         for expression in (*node.decorator_list, *node.bases, *(k.value for k in node.keywords)):
             self._expression(scope, expression, block, node)
-        inner = Scope("class", node, scope, node.name)
+        inner = Scope("class", node, scope, self, node.name)
         self.scope_of[node] = inner
         scope.classes.append(inner)
         scope.bindings[node.name].append(Binding("class", _start(node), block, node=node))
@@ -414,7 +515,7 @@ class Walker:
                 if base:
                     binding = Binding(kind, position, block, value, annotation, node=node, index=index)
                     scope.attributes[base, target.attr].append((binding, scope))
-                    self.assigned_attributes[base, target.attr].append((binding, scope))
+                    self._assigned[base, target.attr].append((binding, scope))
             case ast.Subscript():
                 self._expression(scope, target, block, node)
                 base = dotted(target.value)
@@ -463,7 +564,8 @@ class Walker:
                 continue
             if kind is ast.Lambda:
                 assert isinstance(current, ast.Lambda)
-                inner = Scope("lambda", current, scope, "<lambda>")
+                inner = Scope("lambda", current, scope, self, "<lambda>")
+                self.parsed.append(inner)
                 self.scope_of[current] = inner
                 scope.functions.append(inner)
                 for default in (*current.args.defaults, *(d for d in current.args.kw_defaults if d)):
@@ -514,7 +616,27 @@ class Walker:
             scope.mutations[name].append(change)
 
 
+def _may_assign(text: str, start: int, end: int) -> bool:
+    """Whether the line around an attribute may assign to it: `x.y = …`, `a, x.y = …`, `as x.y`, `for x.y in`."""
+    stop = text.find("\n", end)
+    after = text[end : stop if stop >= 0 else len(text)].lstrip()
+    if after.startswith(":") or " in " in after:
+        return True
+    if after.startswith("(") or not after:
+        return False
+    sign = after.find("=")
+    if sign >= 0 and after[sign : sign + 2] != "==" and after[sign - 1 : sign] not in ("!", "<", ">"):
+        return True
+    return " as " in text[text.rfind("\n", 0, start) + 1 : start]
+
+
 _DICT_CHANGES = frozenset({"update", "setdefault", "pop", "popitem", "clear"})
+
+
+_FILLED = frozenset({
+    "bindings", "attributes", "mutations", "calls", "blocks", "functions", "classes", "returns", "yields",
+    "outer_names",
+})  # fmt: skip
 
 
 def dotted(node: ast.expr) -> str:

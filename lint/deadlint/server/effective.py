@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from deadlint.graph import Around
 from deadlint.index import limits
+from deadlint.index.candidates import Wanted
 from deadlint.index.limits import Limit
 from deadlint.model import Span
 
@@ -49,7 +50,7 @@ def held_in(module: Module) -> tuple[Held, ...]:
 
 
 def _calls(module: Module) -> Iterator[Held]:
-    for site in module.sites_of(_NAMES):
+    for site in module.sites_of(Wanted(_NAMES)):
         target = next((one for one in site.targets if one.name in limits.INNER), None)
         if target is None:
             continue
