@@ -73,6 +73,8 @@ IPYTHON = [
     "!ls \"it's here",
     "!!ls",
     "files = !ls '",
+    "files['a'] = !ls '",
+    "files: list = !ls",
     "a, b = %sql SELECT '",
     "slowlib.fetch?",
     "?slowlib",
@@ -105,6 +107,14 @@ def test_ipython_is_no_syntax_error_and_moves_nothing(deadlint: Deadlint) -> Non
 def test_a_statement_behind_a_timing_magic_is_checked_in_its_column(deadlint: Deadlint) -> None:
     plant(notebook("import slowlib", f"%time r = {FETCH}", f"%timeit -n 10 -r3 {FETCH}", f"%%time\n{FETCH}"))
     assert found(deadlint) == ["a.ipynb:2:1:11: ZZ101", "a.ipynb:3:1:19: ZZ101", "a.ipynb:4:2:1: ZZ101"]
+
+
+def test_a_cell_that_is_indented_as_a_whole_is_checked_and_fixed(deadlint: Deadlint) -> None:
+    path = plant(notebook("  import slowlib\n  x = 1", f"\n    {FETCH}\n    y = 2", FETCH))
+    before = path.read_bytes()
+    assert found(deadlint) == ["a.ipynb:2:2:5: ZZ101", "a.ipynb:3:1:1: ZZ101"]
+    assert deadlint("check", "--fix").returncode == 0
+    assert path.read_bytes() == before.replace(b"fetch()", b"fetch(limit=9)")
 
 
 def test_a_cell_in_another_language_is_left_out(deadlint: Deadlint) -> None:

@@ -29,7 +29,9 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _ANY = re.compile(r"^[ \t]*[%!?/,;]|\?[ \t]*\r?$|=[ \t]*[%!]", re.MULTILINE)
 _ESCAPE = re.compile(r"(?P<indent>[ \t]*)(?:[%!?]|[/,;][A-Za-z_])")
 _QUESTION = re.compile(r"(?P<indent>[ \t]*)[^\r\n#'\"]*[\w\])*]\?\??[ \t]*$", re.MULTILINE)
-_ASSIGNED = re.compile(r"(?P<target>[ \t]*[A-Za-z_][\w.,* \t\[\]()]*?[ \t]*=[ \t]*)(?=[%!])")
+_ASSIGNED = re.compile(
+    r"""(?P<target>[ \t]*[A-Za-z_](?:[\w.,:* \t\[\]()]|"[^"\r\n]*"|'[^'\r\n]*')*?=[ \t]*)(?=[%!])""",
+)
 _TIMED = re.compile(r"[ \t]*(?P<magic>%(?:time|timeit|prun)(?:[ \t]+-[nrp][ \t]*\d+|[ \t]+-[tcqo])*[ \t]+)(?=\S)")
 _LEX = re.compile(
     r"""

@@ -106,10 +106,10 @@ class Section:
 
 def sections(text: str) -> Iterator[Section]:
     """The cells of the text of a notebook, in order."""
-    first = re.match(r"#(\w+) cell \d+\n", text)
+    first = _FIRST.match(text)
     if first is None:
         return
-    marks = list(re.finditer(rf"^#{first[1]} cell (\d+)\n", text, re.MULTILINE))
+    marks = list(re.finditer(rf"^(?:{_INDENTED})?#{first[1]} cell (\d+)\n", text, re.MULTILINE))
     line, counted = 1, 0
     for mark, end in zip(marks, [*(one.start() for one in marks[1:]), len(text)], strict=True):
         line += len(_NEWLINE.findall(text, counted, mark.end()))
@@ -118,11 +118,14 @@ def sections(text: str) -> Iterator[Section]:
 
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
+# IPython runs a cell that is indented as a whole.
+_INDENTED = "if True: "
+_FIRST = re.compile(rf"(?:{_INDENTED})?#(\w+) cell \d+\n")
 
 
 def masks_of(text: str) -> Masks:
     """The masks in the text of a notebook."""
-    first = re.match(r"#(\w+) cell \d+\n", text)
+    first = _FIRST.match(text)
     return Masks(first[1] if first else "DEADLINT_IPYTHON")
 
 
@@ -133,7 +136,7 @@ def _joined(document: Document, masks: Masks) -> tuple[str, tuple[tuple[int, Syn
     parts: list[str] = []
     broken: list[tuple[int, SyntaxError]] = []
     for cell in document.cells:
-        original = cell.text
+        original, head = cell.text, ""
         text = as_python(original, masks)
         if text is None:
             continue
@@ -143,6 +146,8 @@ def _joined(document: Document, masks: Masks) -> tuple[str, tuple[tuple[int, Syn
             lenient = as_python(original, masks, leniently=True)
             if lenient is not None and _parses(lenient):
                 text = lenient
+            elif original.lstrip("\r\n")[:1] in (" ", "\t") and _parses(f"{_INDENTED}#\n{text}"):
+                head = _INDENTED
             elif is_no_code(original):
                 continue
             else:
@@ -150,7 +155,7 @@ def _joined(document: Document, masks: Masks) -> tuple[str, tuple[tuple[int, Syn
                 text = commented(original, masks)
         except (ValueError, RecursionError, MemoryError) as error:
             raise UnreadableSource(f"cell {cell.number} cannot be parsed: {error}") from error
-        parts.append(f"#{masks.word} cell {cell.number}\n{text}\n")
+        parts.append(f"{head}#{masks.word} cell {cell.number}\n{text}\n")
     return "".join(parts), tuple(broken)
 
 
