@@ -91,9 +91,11 @@ class CleanupWithoutBudget(Rule):
     since = "0.1.0"
     calls = frozenset(WAITS) | ENDLESS | SHUTDOWNS | PROCESSES | AWAITED | PIPES
     words = (
-        ("imeout", "except", "subprocess"), ("imeout", "except", ".join("), ("imeout", "except", ".result("),
-        ("imeout", "except", "shutdown("), ("imeout", "except", "os.system"), ("imeout", "except", ".get("),
-        ("imeout", "finally", "subprocess"), ("imeout", "finally", ".join("), ("imeout", "finally", "shutdown("),
+        ("imeout", "except", "subprocess"), ("imeout", "except", "hread", ".join("),
+        ("imeout", "except", "rocess", ".join("), ("imeout", "except", "ueue", ".join("),
+        ("imeout", "except", "ueue", ".get("), ("imeout", "except", ".result("), ("imeout", "except", "shutdown("),
+        ("imeout", "except", "os.system"), ("imeout", "finally", "subprocess"),
+        ("imeout", "finally", "hread", ".join("), ("imeout", "finally", "shutdown("),
         ("imeout", "finally", ".result("), ("DeadlineExceeded", "except"), ("budget", "finally"),
         ("imeLimitExceeded", "except"), ("expired", "subprocess"), ("psutil", "terminate(", ".wait("),
         ("time.monotonic", "while", "subprocess"), ("asyncpg", ".close(", "imeout"),

@@ -14,12 +14,13 @@ from deadlint.site import Report, Site
 
 from deadlint_rules._async_limits import TIMEOUTS, around
 from deadlint_rules._handed_work import HANDING, THREAD, Bound, Work, executor_of
-from deadlint_rules._kill_paths import caught_names
+from deadlint_rules._kill_paths import caught_names, late_test
 from deadlint_rules._limits import places, seconds
 from deadlint_rules._processes import Given, limit_given
 
 _THREADS = frozenset(name for name in HANDING if not name.startswith(("concurrent.", "multiprocessing.")))
 _JOIN = "threading.Thread.join"
+_SHUTDOWNS = frozenset(f"concurrent.futures.{kind}PoolExecutor.shutdown" for kind in ("Thread", "Process"))
 _FUTURES = {
     "concurrent.futures.Future.result": 0, "concurrent.futures.Future.exception": 0, "concurrent.futures.wait": 1,
     "concurrent.futures.as_completed": 1, "concurrent.futures.ThreadPoolExecutor.map": None,
@@ -34,7 +35,8 @@ class ExecutorWorkSurvivesTimeout(Rule):
     ## What it does
     Finds `asyncio.to_thread` and `run_in_executor` (anyio's and trio's too) under a limit of the event loop, and
     `Future.result(timeout=…)`, `as_completed(…, timeout=…)`, `wait(…, timeout=…)` and `map(…, timeout=…)` on executors,
-    and `join(timeout=…)` of a thread that the function has made.
+    and `join(timeout=…)` of a thread that the function has made. Also `shutdown()` behind a loop that submits work and
+    breaks off when a time of its own is over (strict).
 
     Default where the work is seen to wait without a limit of its own, and where a `with` over the executor, or
     `shutdown()`, waits for the work that the limit gave up. Strict where nothing is known of the work. Clean where
@@ -86,7 +88,7 @@ class ExecutorWorkSurvivesTimeout(Rule):
     code = "DL502"
     name = "executor-work-survives-timeout"
     since = "0.1.0"
-    calls = _THREADS | frozenset(_FUTURES) | {_JOIN}
+    calls = _THREADS | frozenset(_FUTURES) | {_JOIN} | _SHUTDOWNS
     words = (
         ("to_thread", "timeout"),
         ("to_thread", "wait_for"),
@@ -102,6 +104,7 @@ class ExecutorWorkSurvivesTimeout(Rule):
         ("run_coroutine_threadsafe", ".result("),
         ("apply_async", ".get("),
         ("threading", "target=", ".join("),
+        ("Executor", "shutdown(", "break"),
     )
 
     def check(self, site: Site) -> Iterator[Report]:
@@ -109,6 +112,8 @@ class ExecutorWorkSurvivesTimeout(Rule):
             yield from _thread(site)
         elif site.name == _JOIN:
             yield from _joined_thread(site)
+        elif site.name in _SHUTDOWNS:
+            yield from _after_a_loop(site)
         elif limit_given(site, "timeout", _FUTURES[site.name]) is Given.YES and not _looked_at_again(site):
             yield from _future(site)
 
@@ -173,6 +178,36 @@ def _joined_thread(site: Site) -> Iterator[Report]:
         f"the thread of {work.label} goes on after the limit{amount}{why}",
         _remedy(work),
         level=Level.DEFAULT if bound is Bound.NONE else Level.STRICT,
+    )
+
+
+# --- limits that a loop keeps by hand ------------------------------------------------------------------------------
+
+
+def _after_a_loop(site: Site) -> Iterator[Report]:
+    """`shutdown()` behind a loop that submits work and leaves when a time is over."""
+    if not _waits(site.call):
+        return
+    for loop in site.scope.blocks:
+        if isinstance(loop, ast.While | ast.For) and (loop.end_lineno or 0) < site.call.lineno:
+            inside = list(ast.walk(loop))
+            late = next((n for n in inside if isinstance(n, ast.If) and _leaves_late(n, site)), None)
+            if late is not None and any(isinstance(n, ast.Attribute) and n.attr == "submit" for n in inside):
+                yield site.report(
+                    f"the limit that the loop keeps by hand ends nothing: `{ast.unparse(site.call.func)}` waits for all"
+                    " that was submitted",
+                    "`shutdown(wait=False, cancel_futures=True)`, and give the work itself a limit",
+                    level=Level.STRICT,
+                    related=(site.related(late, "left here when the time is over"),),
+                )
+                return
+
+
+def _leaves_late(node: ast.If, site: Site) -> bool:
+    """Whether an `if` leaves its loop because a time is over."""
+    parts = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
+    return isinstance(node.body[-1], ast.Break) and any(
+        late_test(part, site.module, site.scope) is True for part in parts
     )
 
 

@@ -91,10 +91,11 @@ class ResourceNotClosedOnTimeout(Rule):
     since = "0.1.0"
     calls = frozenset(KINDS)
     words = (
-        ("Session(",), ("session(",), ("stream=True",), ("httpx", "Client("), ("http.client", "Connection("),
-        ("urlopen", "close("), ("create_connection", "close("), ("ftplib",), ("smtplib",), ("psycopg2", "connect("),
-        ("psycopg", "connect("), ("asyncpg", "connect("), ("sqlalchemy", ".connect("), ("raw_connection",),
-        ("getconn",), ("asyncpg", "acquire"), ("mkdtemp", "rmtree"), ("TemporaryDirectory", "cleanup("),
+        ("requests", "ession("), ("aiohttp", "ClientSession("), ("sqlalchemy", "ession(", "close("), ("stream=True",),
+        ("httpx", "Client("), ("http.client", "Connection("), ("urlopen", "close("), ("create_connection", "close("),
+        ("ftplib",), ("smtplib",), ("psycopg2", "connect("), ("psycopg", "connect("), ("asyncpg", "connect("),
+        ("sqlalchemy", ".connect("), ("raw_connection",), ("getconn",), ("asyncpg", "acquire"), ("mkdtemp", "rmtree"),
+        ("TemporaryDirectory", "cleanup("),
     )  # fmt: skip
 
     def check(self, site: Site) -> Iterator[Report]:
