@@ -416,6 +416,7 @@ def test_threads_pools_and_partials_pass_it(migrate: Migrate) -> None:
             "info('x')",
             "`@fixed` may not hand the budget on",
         ),
+        (f"def kept(f):\n    KEPT.append(f)\n    return f\n@kept\ndef info(path):\n    {RUN}", "info('x')", "have others call it"),
         (
             f"class A:\n    def info(self, path): ...\nclass B(A):\n    def info(self, path):\n        {RUN}",
             "B().info('x')",
@@ -443,7 +444,7 @@ def test_threads_pools_and_partials_pass_it(migrate: Migrate) -> None:
         ),
         (f"__all__ = ['info']\ndef info(path):\n    {RUN}", "info('x')", "it is exported, so others call it"),
     ],
-    ids=["callback", "table", "cache", "decorator", "overrides", "overridden", "foreign base", "property", "dunder", "exported"],
+    ids=["callback", "table", "cache", "decorator", "registered", "overrides", "overridden", "foreign base", "property", "dunder", "exported"],
 )
 def test_what_others_call_is_left_with_the_reason(migrate: Migrate, definition: str, use: str, why: str) -> None:
     program = f"import functools\nimport http.server\nimport subprocess\n{definition}\ndef build(register):\n    {use}\n"

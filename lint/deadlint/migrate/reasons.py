@@ -91,7 +91,8 @@ class Reasons:
                     return Reason(f"{text} would keep a result for each budget", "put the cache behind the budget")
                 if not _hands_on(value):
                     return Reason(
-                        f"{text} may not hand the budget on", "let the decorator pass keywords on, then run this again"
+                        f"{text} may not hand the budget on, or have others call it",
+                        "let the decorator pass keywords on (`**kwargs`), then run this again",
                     )
         return None
 
@@ -166,8 +167,9 @@ def _hands_on(value: Value) -> bool:
     """Whether a decorator, by all that is known, hands the keywords of a call on."""
     match value:
         case Function(scope=function):
+            # One without a function of its own gives back what it decorates, and may have kept it for others to call.
             inner = [n for n in ast.walk(function.node) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)][1:]
-            return not inner or any(n.args.kwarg for n in inner)
+            return any(n.args.kwarg for n in inner)
     name = _name(value)
     return name.startswith(_HANDING_ON) or name.rpartition(".")[2] in ("wraps",)
 
