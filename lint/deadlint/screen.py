@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
@@ -34,22 +34,32 @@ class Screen(Generic[_Worded]):
         self._rules: Sequence[_Worded] = tuple(rules)
         words = sorted({word for rule in self._rules for group in rule.words for word in group})
         number = {word: i for i, word in enumerate(words)}
-        self._groups = [[frozenset(number[word] for word in group) for group in rule.words] for rule in self._rules]
+        # By the longest word of each group: all groups of all rules, one after the other, took longer than the search.
+        self._groups: dict[int, list[tuple[int, frozenset[int]]]] = {}
+        for rule_number, rule in enumerate(self._rules):
+            for group in rule.words:
+                key = number[max(group, key=len)]
+                self._groups.setdefault(key, []).append((rule_number, frozenset(number[word] for word in group)))
         self._words = ahocorasick_rs.BytesAhoCorasick([word.encode() for word in words]) if words else None
 
     def wants(self, data: bytes) -> bool:
         """Whether some rule could find something in a file of these bytes."""
-        return any(self._wanting(data))
+        return next(self._wanting(data), None) is not None
 
     def interested(self, data: bytes) -> tuple[_Worded, ...]:
         """The rules that could find something in a file of these bytes."""
-        return tuple(rule for rule, wants in zip(self._rules, self._wanting(data), strict=True) if wants)
+        wanting = set(self._wanting(data))
+        return tuple(rule for number, rule in enumerate(self._rules) if number in wanting)
 
-    def _wanting(self, data: bytes) -> list[bool]:
+    def _wanting(self, data: bytes) -> Iterator[int]:
+        """The numbers of the rules that want a file of these bytes, perhaps several times."""
         if self._words is None:
-            return [False] * len(self._rules)
+            return
         found = {match[0] for match in self._words.find_matches_as_indexes(data, overlapping=True)}
-        return [any(group <= found for group in groups) for groups in self._groups]
+        for word in found & self._groups.keys():
+            for rule, group in self._groups[word]:
+                if group <= found:
+                    yield rule
 
 
 def concerned(rules: tuple[Rule, ...], text: str) -> tuple[Rule, ...]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from deadlint.graph import Around, Step
 from deadlint.index.amounts import duration
 from deadlint.index.budgets import is_budget
+from deadlint.index.candidates import parse_where
 from deadlint.index.limits import Limit
 from deadlint.index.scopes import Scope
 from deadlint.model import Constant, Related
@@ -114,6 +115,21 @@ def every_scope(module: Module) -> list[Scope]:
         scope = pending.pop()
         found.append(scope)
         pending.extend((*scope.functions, *scope.classes))
+    return found
+
+
+def scopes_where(module: Module, words: frozenset[str]) -> list[Scope]:
+    """The scopes of a module, of functions within functions those in whose source one of the words stands.
+
+    Functions without one are not parsed for it: of these only the header is there.
+    """
+    parse_where(module.walker, module.source.text, words)
+    module.walker.walk_parsed()
+    found, pending = [], [module.scope]
+    while pending:
+        scope = pending.pop()
+        found.append(scope)
+        pending.extend(scope.inner)
     return found
 
 

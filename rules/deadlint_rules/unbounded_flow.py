@@ -13,7 +13,7 @@ from deadlint.model import Level
 from deadlint.rule import Rule
 from deadlint.site import Report, Site
 
-from deadlint_rules._limits import BUDGET_OF, every_scope
+from deadlint_rules._limits import BUDGET_OF, scopes_where
 
 if TYPE_CHECKING:
     from deadlint.index.module import Module
@@ -120,15 +120,19 @@ class UnboundedFlow(Rule):
             )
 
     def check_module(self, module: Module) -> Iterator[Report]:
-        for scope in every_scope(module):
+        for scope in scopes_where(module, _WITHIN):
             if scope.kind == "function":
                 yield from _decorated(scope, module)
             elif scope.kind == "class":
                 yield from _luigi(scope, module)
 
 
+# What a function holds that decorates one within it, or has a class of its own.
+_WITHIN = frozenset({"@", "class "})
+
+
 def _decorated(scope: Scope, module: Module) -> Iterator[Report]:
-    node = scope.node
+    node = scope.definition
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return
     for decorator in node.decorator_list:
