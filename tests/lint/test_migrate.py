@@ -557,6 +557,69 @@ def test_what_is_installed_as_a_program_is_called_by_others(migrate: Migrate) ->
     assert "it is exported" in migrate(*ENTRY, flows=FLOWS, rasters=RASTERS).output
 
 
+def test_a_limit_on_the_time_that_has_passed_becomes_a_layer(migrate: Migrate) -> None:
+    flows = """
+        import time
+
+        LIMIT_S = 60
+
+
+        def build(path, log):
+            start = time.time()
+            while time.time() - start < LIMIT_S:
+                if path.exists():
+                    log(time.time() - start)
+                    return True
+            return False
+
+
+        def unrelated():
+            return time.time()
+    """
+    migrate(flows=flows)
+    assert (
+        "    start = time.time()\n"
+        '    deadline = budget.limit("build", LIMIT_S)\n'
+        "    while not deadline.expired:\n"
+        "        if path.exists():\n"
+        "            log(time.time() - start)\n"
+    ) in text("flows.py")
+    assert "Nothing to change" in migrate(*ENTRY, "--write").output
+
+
+def test_a_start_that_is_only_for_its_limit_goes(migrate: Migrate) -> None:
+    flows = """
+        import time
+
+
+        def build(path, limit):
+            start = time.monotonic()
+            while not path.exists():
+                if time.monotonic() - start >= limit:
+                    raise TimeoutError
+    """
+    migrate(flows=flows)
+    assert '    deadline = budget.limit("build", limit)\n    while' in text("flows.py")
+    assert "        if deadline.expired:\n" in text("flows.py")
+    assert "import time" not in text("flows.py")
+
+
+def test_a_limit_that_changes_on_the_way_stays(migrate: Migrate) -> None:
+    flows = """
+        import subprocess
+        import time
+
+
+        def build(path, limit):
+            start = time.monotonic()
+            while time.monotonic() - start < limit:
+                limit = limit * 2
+            subprocess.run(["gdalinfo", path], check=True, timeout=60)
+    """
+    assert "limit is a limit on the time that has passed" in migrate(*ENTRY, "--plan", "--write", flows=flows).output
+    assert "while time.monotonic() - start < limit:" in text("flows.py")
+
+
 def test_a_deadline_that_goes_elsewhere_stays(migrate: Migrate) -> None:
     flows = """
         import subprocess

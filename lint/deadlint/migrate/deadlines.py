@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from deadlint import header
 from deadlint.index.scopes import Scope
+from deadlint.migrate.elapsed import elapsed
 from deadlint.migrate.statements import set_by_hand
 from deadlint.model import Edit, Finding, Fix, Import, Safety
 from deadlint.settings import Settings
@@ -55,6 +56,7 @@ def _in_function(module: Module, name: str, has: AtHand) -> Iterator[Finding]:
     for function in _functions(module.scope):
         if function.qualified_name == name:
             yield from _deadlines(module, function, has)
+            yield from _elapsed(module, function, has)
             for call, fix in set_by_hand(module, function, has.budget):
                 remedy = f"`statement_timeout(…, {has.budget}, want=…)`"
                 yield _finding(module, call, "a limit that knows nothing of the budget", remedy, fix)
@@ -130,6 +132,18 @@ def _deadlines(module: Module, function: Scope, has: AtHand) -> Iterator[Finding
             f"derive it: `{layer}`, and ask `{name}.remaining()` or `{name}.expired`",
             _layer(module, function, name, total, seconds, has) if alone else None,
         )
+
+
+def _elapsed(module: Module, function: Scope, has: AtHand) -> Iterator[Finding]:
+    """`start = time.monotonic()`, and a limit on what has passed since."""
+    name = f'"{_layer_name(function)}"'
+    found = elapsed(module, function, lambda node: _is_clock(module, node), lambda seconds: has.layer(name, seconds))
+    for node, limit, edits in found:
+        message = f"{limit} is a limit on the time that has passed, and knows nothing of the budget `{has.budget}`"
+        imports = () if has.certain else _imports(module)
+        title = f"the limit `{limit}` on the time that has passed is a layer of the budget"
+        fix = Fix(title, Safety.UNSAFE, edits, imports) if edits is not None else None
+        yield _finding(module, node, message, f"derive it: `{has.budget}.limit({name}, {limit})`, and ask that", fix)
 
 
 def _is_clock(module: Module, node: ast.expr) -> bool:
