@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from deadlint.index import amounts
 from deadlint.index.limit_forms import APPLICATION, ATTACHED, CELERY_TASKS, CLASSES, HANDED, Form, Limit, build
+from deadlint.index.scopes import Scope
 from deadlint.index.values import Attached, External, Function, Result, Values
 from deadlint.site import Site, Target
 
 if TYPE_CHECKING:
     from deadlint.index.module import Module
-    from deadlint.index.scopes import Scope
 
 
 def on_function(function: Scope, module: Module) -> Iterator[Limit]:
@@ -56,13 +56,17 @@ def _by_class(function: Scope, module: Module) -> Iterator[Limit]:
     owner = function.owner
     if owner is None or function.name != "run":
         return
-    for base in module.resolver.mro(owner):
-        form = CLASSES.get(base.name) if isinstance(base, External) else None
-        bindings = owner.bindings.get(form.keyword) if form is not None else None
-        if form is None or not bindings or bindings[-1].value is None:
+    order = module.resolver.mro(owner)
+    form = next((CLASSES[base.name] for base in order if isinstance(base, External) and base.name in CLASSES), None)
+    if form is None:
+        return
+    for base in order:
+        bindings = base.bindings.get(form.keyword) if isinstance(base, Scope) else None
+        if not isinstance(base, Scope) or not bindings or bindings[-1].value is None:
             continue
-        amount = amounts.of_values(module.resolver.evaluate(bindings[-1].value, owner), form.scale)
-        where = module.source.path, module.span(bindings[-1].value)
+        home = base.module.home or module
+        amount = amounts.of_values(module.resolver.evaluate(bindings[-1].value, base), form.scale)
+        where = home.source.path, home.span(bindings[-1].value)
         if amount.seconds is None or amount.seconds > 0:  # 0 is no limit
             yield Limit(amount.seconds, f"task `{owner.name}`", form.layer, *where, form.keyword, amount.default)
         return
