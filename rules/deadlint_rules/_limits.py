@@ -74,13 +74,16 @@ def tightest(found: Iterable[Around]) -> Around | None:
 
 
 def is_capped(site: Site) -> bool:
-    """Whether a helper's `want` is no more than what a budget has left that it is given, or that is at hand."""
+    """Whether a helper's `want` is no more than what a budget has left: one that it is given, or that is entered.
+
+    One that is only in scope does not count: a helper finds by itself what `with budget:` made current.
+    """
     if not site.name.startswith("deadlint_budget.") or site.name == BUDGET_OF:
         return False
     given = site.argument("budget")
     if not given.absent and given.constant is None:
         return True
-    return is_ambient(site) or budget_above(site) is not None
+    return is_ambient(site)
 
 
 def below_around(site: Site, name: str, value: str) -> Constant:
