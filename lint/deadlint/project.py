@@ -82,7 +82,7 @@ class Project:
             return ()
         path, rest, looked_at = locate(target, package_root(importer), self._settings.root, self._settings.src)
         self._asked.setdefault(os.path.abspath(importer), set()).update(looked_at, package_marks(importer))
-        if self._unsaved:
+        if not self._unsaved.keys().isdisjoint(looked_at):
             path, rest = self._never_saved(target, path, looked_at) or (path, rest)
         if path is None or not rest or _same(path, importer):
             return ()
