@@ -64,7 +64,8 @@ class Judge:
     ) -> Outcome:
         """The same for a text that an editor holds: its findings, or its exits where it is `indexed`.
 
-        With what was `before`, only the function is looked at that has changed since, if that is all.
+        With what was `before`, only the function is looked at that has changed since, if that is all. What the findings
+        rest on is for `Project.reached` to say.
         """
         from deadlint.check import CannotCheck  # noqa: PLC0415 - see `_check`
 
@@ -77,9 +78,7 @@ class Judge:
             return Outcome(problem=str(error))
         except Exception as error:
             return Outcome(problem=_internal(error, self.order.debug))
-        depends = plan.project.depends_on(target.path)
-        found = tuple(checked.findings)
-        return Outcome(findings=found, exits=checked.exits, depends=depends, partial=checked.partial)
+        return Outcome(findings=tuple(checked.findings), exits=checked.exits, partial=checked.partial)
 
     def project(self, settings: Settings) -> Project:
         """The modules that files with these settings import from each other."""

@@ -50,8 +50,11 @@ class Project:
 
         Complete only after the file was checked.
         """
-        found = self._reached(os.path.abspath(path)) - {os.path.abspath(path)}
-        return tuple(self._places.get(place) or Place(place, Kind.at(place)) for place in sorted(found))
+        return tuple(self._places.get(place) or Place(place, Kind.at(place)) for place in sorted(self.reached(path)))
+
+    def reached(self, path: str) -> set[str]:
+        """The paths alone: what is there now is not looked up."""
+        return self._reached(os.path.abspath(path)) - {os.path.abspath(path)}
 
     def forget_file(self, path: str) -> None:
         """Forget what is known of the file at `path`, an absolute path, and of the modules that its names came into."""

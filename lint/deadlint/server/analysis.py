@@ -125,7 +125,7 @@ class Analysis:
             buffer,
             tuple(shown),
             outcome.problem,
-            frozenset(place.path for place in outcome.depends),
+            frozenset(self.judge.project(settings).reached(buffer.path)),
             with_fixes,
             outcome.partial,
             before if outcome.partial else _to_compare(buffer, outcome),
