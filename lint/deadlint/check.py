@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -41,6 +42,7 @@ class Checked:
     exits: Exits = ()
     partial: bool = False  # whether only one function was looked at, and the rest was found before
     seconds: Mapping[str, float] = field(default_factory=dict)
+    tree: ast.Module | None = None  # of the whole file, where that was parsed
 
 
 def check_source(
@@ -101,6 +103,7 @@ def examine(
         exits = encode(module.graph.exits()) if with_exits else ()
         if module.walker.broken:
             raise _Broken
+        tree = module.tree if whole else None
     except _Broken:
         return examine(
             source, settings, rules, with_fixes=with_fixes, project=project, entered=entered, with_exits=with_exits
@@ -110,7 +113,7 @@ def examine(
     finally:
         module.release()
     findings = sorted(_most_telling(findings), key=lambda f: f.sort_key)
-    return Checked(findings, exits, partial=here is not None, seconds=seconds)
+    return Checked(findings, exits, partial=here is not None, seconds=seconds, tree=tree)
 
 
 class _Broken(Exception):

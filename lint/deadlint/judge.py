@@ -188,7 +188,7 @@ class Judge:
         names = [(rule.code, rule.name) for rule in task.rules]
         codes = {code for code, _ in names}
         found = [one for one in checked.findings if one.code in codes]
-        found = self._timed("suppress", lambda: suppress(source, found, plan.known, names))
+        found = self._timed("suppress", lambda: suppress(source, found, plan.known, names, checked.tree))
         if plan.tests.covers(target.path):
             found = [replace(one, level=Level.STRICT) for one in found]
         return Checked(found, checked.exits, checked.partial)

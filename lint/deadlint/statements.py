@@ -16,11 +16,12 @@ from deadlint.source import SourceFile
 class Statements:
     """The statements of one file. Of a compound statement only the head counts, not what it holds.
 
-    Where the file does not parse, every line counts as a statement of its own.
+    Where the file does not parse, every line counts as a statement of its own. `tree` is its own, if it is at hand.
     """
 
-    def __init__(self, source: SourceFile) -> None:
+    def __init__(self, source: SourceFile, tree: ast.Module | None = None) -> None:
         self._source = source
+        self._tree = tree
 
     def around(self, line: int) -> tuple[int, int]:
         """The first and last line of the statements that `line` is part of; itself where there is none."""
@@ -42,7 +43,7 @@ class Statements:
     def _by_line(self) -> dict[int, tuple[int, int]]:
         """For each line of a statement that has more than one, the lines of it and of what shares these."""
         try:
-            tree = ast.parse(self._source.text)
+            tree = self._tree or ast.parse(self._source.text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return {}
         joined: list[tuple[int, int]] = []

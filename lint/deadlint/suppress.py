@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,13 @@ UNUSED = ("DL002", "unused-suppression")
 RuleNames = Sequence[tuple[str, str]]
 
 
-def suppress(source: SourceFile, findings: Sequence[Finding], known: RuleNames, active: RuleNames) -> list[Finding]:
+def suppress(
+    source: SourceFile,
+    findings: Sequence[Finding],
+    known: RuleNames,
+    active: RuleNames,
+    tree: ast.Module | None = None,
+) -> list[Finding]:
     """`findings` with those marked that a comment suppresses, and with DL002 for comments without effect.
 
     `known` are the codes and names of all rules, `active` of those that were checked in this file: only
@@ -27,7 +34,7 @@ def suppress(source: SourceFile, findings: Sequence[Finding], known: RuleNames, 
     found = [one for one in candidates(source.text, known) if findings or _can_be_unused(one)]
     if not found:
         return list(findings)
-    comments = _in_comments(source, found)
+    comments = _in_comments(source, found, tree)
     marked = [_mark(finding, comments) for finding in findings]
     if UNUSED in active and not any(finding.code == SYNTAX_ERROR for finding in findings):
         marked += [_mark(unused, comments) for unused in _unused(source, comments, active)]
@@ -64,8 +71,8 @@ def _can_be_unused(directive: Directive) -> bool:
     return directive.entries is not None or not (directive.borrowed or directive.scope is Scope.FILE)
 
 
-def _in_comments(source: SourceFile, found: Iterable[Directive]) -> list[_Comment]:
-    statements = Statements(source)
+def _in_comments(source: SourceFile, found: Iterable[Directive], tree: ast.Module | None) -> list[_Comment]:
+    statements = Statements(source, tree)
     comments = []
     for directive in found:
         line = bisect_right(source.line_starts, directive.start)
