@@ -78,10 +78,12 @@ def examine(
     with_exits: bool = False,
     before: Before | None = None,
     whole: bool = True,
+    screened: bool = True,
 ) -> Checked:
     """The same with the exits of the file where `with_exits` asks for them. Raises as `check_source` does.
 
-    Where the file differs from what was `before` in the body of one function only, only that is looked at.
+    All rules look at a file that is not `screened`, also those whose words it does not hold: what it imports may.
+    Where it differs from what was `before` in the body of one function only, only that is looked at.
     """
     from deadlint.exits import decode, encode  # noqa: PLC0415 - see below
     from deadlint.index.module import Module  # noqa: PLC0415 - a warm run does not need it
@@ -97,7 +99,8 @@ def examine(
     try:
         here = _part(before, module)
         seconds: dict[str, float] = {}
-        findings = list(_findings(module, rules, seconds, here, with_fixes=with_fixes, entered=bool(entered)))
+        screened = screened and not entered
+        findings = list(_findings(module, rules, seconds, here, with_fixes=with_fixes, screened=screened))
         if here is not None and before is not None:
             findings += here.kept(before)
         exits = encode(module.graph.exits()) if with_exits else ()
@@ -135,11 +138,11 @@ def _findings(
     here: Part | None,
     *,
     with_fixes: bool,
-    entered: bool,
+    screened: bool,
 ) -> Iterator[Finding]:
     for what, error in module.source.left_out():
         yield _syntax_error(module.source, error, what)
-    if not entered:  # which limits hold in the file is then in its text
+    if screened:  # which limits hold in the file is then in its text
         rules = concerned(tuple(rules), module.source.text)
     if not rules:
         return

@@ -73,7 +73,9 @@ class Judge:
         try:
             task = plan.task(target, source.text.encode("utf-8", "replace"))
             task = task if target.indexed else replace(task, follows=False)
-            checked = self._checked(source, target, plan, task, with_fixes=with_fixes, before=before)
+            checked = self._checked(
+                source, target, plan, task, with_fixes=with_fixes, before=before, screened=False
+            )
         except CannotCheck as error:
             return Outcome(problem=str(error))
         except Exception as error:
@@ -163,6 +165,7 @@ class Judge:
         *,
         with_fixes: bool = True,
         before: Before | None = None,
+        screened: bool = True,
     ) -> Checked:
         """All findings of one text, marked where suppressed; in a test file all are for strict readers."""
         from deadlint.check import Checked, examine  # noqa: PLC0415 - few files come this far
@@ -178,6 +181,7 @@ class Judge:
                 with_exits=task.follows,
                 before=before,
                 whole=target.named,
+                screened=screened,
             )
 
         checked = self._timed("check", check)
