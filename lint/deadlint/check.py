@@ -78,11 +78,11 @@ def examine(
     with_exits: bool = False,
     before: Before | None = None,
     whole: bool = True,
-    screened: bool = True,
+    screened: bool = False,
 ) -> Checked:
     """The same with the exits of the file where `with_exits` asks for them. Raises as `check_source` does.
 
-    All rules look at a file that is not `screened`, also those whose words it does not hold: what it imports may.
+    All rules look at a file that is not to be `screened`, also those whose words only what it imports may hold.
     Where it differs from what was `before` in the body of one function only, only that is looked at.
     """
     from deadlint.exits import decode, encode  # noqa: PLC0415 - see below
