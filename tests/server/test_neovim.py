@@ -25,7 +25,6 @@ def build_tile(source):
 """
 # As the command line has it: `test_the_command_line_makes_the_same_of_it`.
 FIXED = """\
-import requests
 from deadlint_budget import http
 
 HTTP_LIMIT_S = 30
