@@ -237,7 +237,11 @@ def _listens(site: Site, statements: list[Use]) -> bool:
     """Whether a connection waits for notifications, so that there is no statement that could hang."""
     if statements or _postgres.maker(site) != MAKERS["asyncpg.connect"]:
         return False
-    return any(t.name == "asyncpg.Connection.add_listener" for other in site.module.sites for t in other.targets)
+    return any(
+        t.name == "asyncpg.Connection.add_listener"
+        for other in site.module.sites_named("add_listener")
+        for t in other.targets
+    )
 
 
 def _message(site: Site, judged: Judged) -> str:

@@ -308,7 +308,7 @@ def _connect(site: Site) -> Iterator[Report]:
         f"`{_http.called(site)}` is on a socket without a timeout: a peer that says nothing holds its reads for ever",
         "call `settimeout` on the socket before it connects",
         level=Level.STRICT,
-        related=(site.related(made.call, "the socket"),),
+        related=(site.related(made.call, "the socket"),) if made.scope.module is site.module.scope else (),
     )
 
 
@@ -318,7 +318,8 @@ def _set_later(site: Site) -> bool:
     if value is None:
         return False
     module = site.module
-    methods = (t for other in module.sites for t in other.targets if t.receiver == value)
+    setting = module.sites_named("settimeout", "setblocking")
+    methods = (t for other in setting for t in other.targets if t.receiver == value)
     if any(target.name.endswith((".settimeout", ".setblocking")) for target in methods):
         return True
     return _http_sessions.sets_attribute(value, "timeout", module)
@@ -335,7 +336,7 @@ def _socket_default(site: Site) -> bool | None:
     if "setdefaulttimeout" not in module.source.text:
         return None
     found: bool | None = None
-    for other in module.sites:
+    for other in module.sites_named("setdefaulttimeout"):
         sets = any(t.name == "socket.setdefaulttimeout" for t in other.targets)
         if sets and other.argument("timeout", 0).constant != NONE:
             found = found or other.scope.kind == "module"

@@ -141,6 +141,10 @@ class Module:
         calls = (call for call in candidates(self, wanted) if lines is None or call.lineno in lines)
         return tuple(site for call in calls if (site := self.site(call)) is not None)
 
+    def sites_named(self, *tails: str) -> tuple[Site, ...]:
+        """The sites whose names may end in one of `tails`."""
+        return self.sites_of(Wanted(frozenset(tails)))
+
     def site(self, call: ast.Call) -> Site | None:
         """The site of a call of this module, if it has one."""
         if call not in self._sites:
