@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from pathlib import Path
 
 from deadlint.check import check_source
 from deadlint.index.module import Module
 from deadlint.model import Level
-from deadlint.rule import Rule
+from deadlint.project import Project
+from deadlint.rule import Rule, all_rules
 from deadlint.settings import Settings
 from deadlint.site import PROJECT, Report, Site
 from deadlint.source import SourceFile
@@ -27,13 +29,13 @@ class Calls(Rule):
 class Own(Calls):
     """Reports calls of the file's own functions."""
 
-    code, name, calls = "XX2", "own", frozenset({PROJECT})
+    code, name, calls, words = "XX2", "own", frozenset({PROJECT}), (("def ",),)
 
 
 class Assignments(Calls):
     """Reports assignments to an attribute, which no call shows."""
 
-    code, name, calls = "XX3", "assignments", frozenset()
+    code, name, calls, words = "XX3", "assignments", frozenset(), ((" = ",),)
 
     def check_module(self, module: Module) -> Iterable[Report]:
         for node in ast.walk(module.tree):
@@ -73,3 +75,17 @@ def test_a_file_that_does_not_parse_is_a_finding() -> None:
     (finding,) = check_source(SourceFile("m.py", "def f(:\n"), Settings(), [Calls()])
     assert (finding.code, finding.span.line) == ("DL001", 1)
     assert "cannot parse" in finding.message
+
+
+def test_a_socket_of_a_base_class_in_a_longer_file_does_no_harm(tmp_path: Path) -> None:
+    """The place where it is made is in another file, and so are its lines."""
+    (tmp_path / "base.py").write_text(
+        "import socket\n" + "\n" * 60 + "class Base:\n    def __init__(self):\n        self.socket = socket.socket()\n"
+    )
+    path = tmp_path / "port.py"
+    text = "from base import Base\n\n\nclass Port(Base):\n    def go(self, where):\n        self.socket.connect(where)\n"
+    path.write_text(text + "# socket.socket\n")
+    settings = Settings(root=str(tmp_path))
+    source = SourceFile(str(path), path.read_text())
+    found = check_source(source, settings, all_rules(), project=Project(settings))
+    assert [(one.code, one.span.line, one.related) for one in found] == [("DL201", 6, ())]
