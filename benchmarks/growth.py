@@ -89,7 +89,8 @@ def _curve(values: Sequence[tuple[int, float]], most: int, colour: str, unit: st
     yield f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>'
     for (x, y), (_, value) in zip(places, values, strict=True):
         yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>'
-        yield f'<text x="{x:.1f}" y="{y + (line - 28) * 1.4:.1f}" text-anchor="middle" fill="{colour}">{value:.3g}</text>'
+        beside = y + (line - 28) * 1.4  # above the one curve, below the other
+        yield f'<text x="{x:.1f}" y="{beside:.1f}" text-anchor="middle" fill="{colour}">{value:.3g}</text>'
     yield f'<text x="{_LEFT + 12}" y="{line}" fill="{colour}">{unit}</text>'
 
 
