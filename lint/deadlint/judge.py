@@ -181,7 +181,7 @@ class Judge:
                 with_exits=task.follows,
                 before=before,
                 whole=target.named,
-                screened=screened,
+                screened=screened and not target.named,
             )
 
         checked = self._timed("check", check)
