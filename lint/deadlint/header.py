@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
 from typing import TypeVar
 
 from deadlint.model import Constant, Edit, Import
@@ -55,6 +56,11 @@ def edits(
         else:
             found.extend(_joined(source, statement, i) for i in names)
     block = _leading_block(tree)
+    crowded = _crowded(tree, block)
+    if crowded is not None:
+        end = source.offset(crowded.end_lineno or crowded.lineno, crowded.end_col_offset or crowded.col_offset)
+        behind = "".join(f"; {line}" for line in (*(line for _, line in apart), *_definitions(wanted)))
+        return [*found, *([Edit(end, end, behind)] if behind else [])]
     if not block:
         text = [*(line for _, line in apart), *([""] if apart and wanted else []), *_definitions(wanted)]
         return [*found, *([_at_the_top(source, tree, text)] if text else [])]
@@ -196,6 +202,20 @@ def _leading_block(tree: ast.Module) -> list[ast.stmt]:
             case _:
                 break
     return block
+
+
+def _crowded(tree: ast.Module, block: Sequence[ast.stmt]) -> ast.stmt | None:
+    """What has to have new lines behind it within its own: `import os; os.fork()`; None where whole lines will do.
+
+    Below such a line they would come too late for the code in it; above, in front of a docstring or a `__future__`.
+    """
+    top = ([] if ast.get_docstring(tree, clean=False) is None else tree.body[:1]) + list(block)
+    for statement, following in reversed(list(pairwise(tree.body[: len(top) + 1]))):
+        # `_section_of` is 0 for a docstring as for a `__future__`, which have to stay first.
+        needed = following not in block or (_section_of(statement) == 0 and _section_of(following) != 0)
+        if needed and statement.end_lineno == following.lineno:
+            return statement
+    return None
 
 
 def _place(statement: ast.stmt) -> tuple[int, int, str]:

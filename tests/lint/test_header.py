@@ -20,6 +20,23 @@ CASES = {
         '"""Doc."""\n\nx = 1\n',
         '"""Doc."""\n\nfrom deadlint_budget import run\n\nLIMIT_S = 30\n\nx = 1\n',
     ),
+    "code behind an import in its line": (
+        "import os; os.fork()\n",
+        "import os; from deadlint_budget import run; LIMIT_S = 30; os.fork()\n",
+    ),
+    "code behind the last of two imports in its line": (
+        "from __future__ import annotations\nimport os; import sys; sys.exit()\nx = 1\n",
+        "from __future__ import annotations\n"
+        "import os; import sys; from deadlint_budget import run; LIMIT_S = 30; sys.exit()\nx = 1\n",
+    ),
+    "import behind a future one in its line": (
+        "from __future__ import annotations; import os\nx = 1\n",
+        "from __future__ import annotations; from deadlint_budget import run; LIMIT_S = 30; import os\nx = 1\n",
+    ),
+    "code behind the docstring in its line": (
+        '"""Doc."""; print(__doc__)\n',
+        '"""Doc."""; from deadlint_budget import run; LIMIT_S = 30; print(__doc__)\n',
+    ),
     "comments first": (
         "#!/usr/bin/env python\n# note\nx = 1\n",
         "#!/usr/bin/env python\n# note\nfrom deadlint_budget import run\n\nLIMIT_S = 30\n\nx = 1\n",
