@@ -135,8 +135,8 @@ def urlopen(
     opener = urllib.request.build_opener(_Handler(bound, context))
     with Watched("urlopen", bound), Mapped(bound, error_of):
         left = bound.remaining()
-        options = {} if left is None else {"timeout": left}
-        return opener.open(url, data, **options)
+        # By position, as the limit is to be left out where nothing bounds the request.
+        return opener.open(url, data, *(() if left is None else (left,)))
 
 
 def url_bound(address: str, budget: Budget | None, want: float | None) -> Bound:

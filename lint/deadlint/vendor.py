@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -34,12 +36,13 @@ class Verdict:
 def vendor(target: Path, *, force: bool = False) -> str:
     """Write the helpers to the folder `target` and return their version.
 
-    A copy that was changed by hand, or a folder that is none, is only replaced with `force`. Raises `UserError`.
+    A copy that was changed by hand is only replaced with `force`, anything else that is there never is.
+    Raises `UserError`.
     """
-    if target.exists() and not force:
+    if os.path.lexists(target):
         if not (target / MANIFEST).is_file():
             raise UserError(f"{target}: is there already and is no copy of {PACKAGE}; name another folder")
-        changed = check(target).changed
+        changed = () if force else check(target).changed
         if changed:
             raise UserError(
                 f"{target}: {', '.join(changed)} was changed here; keep your changes elsewhere, then use --force"
@@ -68,7 +71,8 @@ def check(target: Path) -> Verdict:
         version = str(manifest["version"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{target}: no copy of {PACKAGE} is here; write one with `deadlint vendor {target}`") from error
-    there = _digests(target)
+    there = _digests(target, ("*",))
+    there.pop(MANIFEST)
     changed = sorted(name for name in written.keys() | there.keys() if written.get(name) != there.get(name))
     return Verdict(version, tuple(changed), written == _digests(_installed()))
 
@@ -80,17 +84,17 @@ def _installed() -> Path:
     return Path(spec.origin).parent
 
 
-def _files(folder: Path) -> list[str]:
+def _files(folder: Path, patterns: Sequence[str] = _KEPT) -> list[str]:
     return sorted(
         path.relative_to(folder).as_posix()
-        for pattern in _KEPT
+        for pattern in patterns
         for path in folder.rglob(pattern)
-        if "__pycache__" not in path.parts
+        if "__pycache__" not in path.parts and path.is_file()
     )
 
 
-def _digests(folder: Path) -> dict[str, str]:
-    return {name: sha256((folder / name).read_bytes()).hexdigest() for name in _files(folder)}
+def _digests(folder: Path, patterns: Sequence[str] = _KEPT) -> dict[str, str]:
+    return {name: sha256((folder / name).read_bytes()).hexdigest() for name in _files(folder, patterns)}
 
 
 def _version(source: Path) -> str:

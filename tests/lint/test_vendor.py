@@ -48,16 +48,24 @@ def test_a_changed_file_is_told_and_not_overwritten(copy: Path) -> None:
     changed = copy / "_budget.py"
     changed.write_text(changed.read_text() + "# mine\n")
     (copy / "extra.py").touch()
+    (copy / "NOTES.md").touch()
     status, output = run(str(copy), "--check")
     assert status == 1
     assert "_budget.py: differs" in output
     assert "extra.py: differs" in output
+    assert "NOTES.md: differs" in output
     status, error = run(str(copy))
     assert status == 2
     assert "_budget.py" in error
     assert changed.read_text().endswith("# mine\n")
     assert run(str(copy), "--force")[0] == 0
     assert run(str(copy), "--check")[0] == 0
+
+
+def test_nothing_is_found_in_a_copy(copy: Path) -> None:
+    (copy.parent / "__init__.py").touch()
+    result = CliRunner().invoke(cli, ["check", "--isolated", "--no-cache", str(copy.parent)])
+    assert "No findings in" in result.output
 
 
 def test_an_older_copy_is_told_and_renewed(copy: Path) -> None:
@@ -80,5 +88,9 @@ def test_another_folder_is_left_alone(tmp_path: Path) -> None:
     status, error = run(str(tmp_path / "mine"))
     assert (status, "is no copy" in error) == (2, True)
     assert [p.name for p in (tmp_path / "mine").iterdir()] == ["work.py"]
+    for there in (tmp_path / "mine", tmp_path / "mine" / "work.py"):
+        status, error = run(str(there), "--force")
+        assert (status, "is no copy" in error) == (2, True)
+    assert (tmp_path / "mine" / "work.py").read_text() == "x = 1\n"
     status, error = run(str(tmp_path / "none"), "--check")
     assert (status, "no copy of deadlint_budget is here" in error) == (2, True)
