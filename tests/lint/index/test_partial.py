@@ -38,7 +38,7 @@ def test_the_cases_of_a_rule_are_found_in_parts(rule: str, monkeypatch: pytest.M
 
 
 def test_real_modules_are_found_in_parts() -> None:
-    """Of the standard library those that hold words of rules; thousands of files: benchmarks/same_findings.py."""
+    """Of the standard library those that hold words of rules."""
     screen = Screen(all_rules())
     checked = 0
     for path in sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py")):
