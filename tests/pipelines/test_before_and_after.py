@@ -27,7 +27,7 @@ AMPLE_S = 60.0
 
 # The limits of each module, those that fixes give a name to among them.
 LIMITS = {
-    "mosaic.rasters": ("WARP_LIMIT_S", "OVERVIEW_LIMIT_S", "COG_LIMIT_S", "PROCESS_LIMIT_S"),
+    "mosaic.rasters": ("WARP_LIMIT_S", "OVERVIEW_LIMIT_S", "COG_LIMIT_S", "PROCESS_LIMIT_S", "TO_BYTES_PROCESS_LIMIT_S"),
     "mosaic.vectors": ("FETCH_LIMIT_S", "BURN_LIMIT_S"),
     "tiles.download": ("TILE_LIMIT_S", "HTTP_LIMIT_S"),
     "tiles.catalogue": ("SEARCH_LIMIT_S", "HTTP_LIMIT_S"),
