@@ -5,6 +5,7 @@ Only what every command needs is imported at the top: start-up is a figure to ho
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable
@@ -28,18 +29,23 @@ if TYPE_CHECKING:
 STOPPED = 130  # as the shell has it for Ctrl-C
 _DEBUGGING = "deadlint.debugging"  # whether the group was given `--debug`
 READER_GONE = 141  # and for a pipe that nobody reads any more
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit status."""
     given = sys.argv[1:] if arguments is None else arguments
+    if sys.stdout is None:  # closed by the caller (`>&-`), who wants the exit status alone
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until the process ends
     sys.exit(_status(given))
 
 
 def _status(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     try:
-        return int(cli.main(arguments, prog_name="deadlint", standalone_mode=False) or 0)
+        status = int(cli.main(arguments, prog_name="deadlint", standalone_mode=False) or 0)
+        sys.stdout.flush()  # here, where what goes wrong can be said
+        return status
     except click.ClickException as error:
         error.show()
         return ExitStatus.ERROR
@@ -48,11 +54,24 @@ def _status(arguments: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return STOPPED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python complains when it flushes at exit
+        _drop_output()
         return READER_GONE
+    except OSError as error:
+        if error.filename is not None or error.errno not in _NO_ROOM:
+            return _fault(error, debug)
+        _drop_output()
+        return _fail(f"standard output: {error.strerror}; make room, or write elsewhere", traceback=debug)
     except Exception as error:
-        remedy = "please report it with this and `deadlint --version`" if debug else "please report it with --debug"
-        return _fail(f"a fault of deadlint itself ({type(error).__name__}: {error}); {remedy}", traceback=debug)
+        return _fault(error, debug)
+
+
+def _drop_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python complains when it flushes at exit
+
+
+def _fault(error: Exception, debug: bool) -> int:
+    remedy = "please report it with this and `deadlint --version`" if debug else "please report it with --debug"
+    return _fail(f"a fault of deadlint itself ({type(error).__name__}: {error}); {remedy}", traceback=debug)
 
 
 def _fail(text: str, *, traceback: bool) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -459,3 +460,24 @@ def test_a_fault_of_our_own_is_said_in_a_line(project: Path) -> None:
     done = subprocess.run([sys.executable, "-c", program, "check", "--debug"], capture_output=True, check=False)
     assert done.returncode == 2
     assert b"Traceback" in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, which Linux has")
+@pytest.mark.parametrize("arguments", [("check",), ("check", "--output-format", "concise", "-q"), ("rules",)])
+def test_a_full_disk_under_the_output_is_no_fault_of_deadlint(project: Path, arguments: tuple[str, ...]) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "deadlint", *arguments], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr.decode().splitlines() == [
+        "error: standard output: No space left on device; make room, or write elsewhere"
+    ]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="closes a descriptor by the shell's `>&-`")
+def test_a_closed_output_leaves_the_exit_status(project: Path) -> None:
+    (project / "late.py").write_text("import requests\nrequests.get('x')\n")
+    command = f"{shlex.quote(sys.executable)} -m deadlint check --isolated late.py >&-"
+    done = subprocess.run(command, shell=True, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (1, b"")
