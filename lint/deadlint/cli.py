@@ -136,7 +136,7 @@ def cli() -> None:
 
 
 @cli.command()
-@click.argument("paths", nargs=-1, type=click.Path())
+@click.argument("paths", nargs=-1, type=click.Path(readable=False))
 @click.option("--fix", is_flag=True, help="Apply the safe fixes.")
 @click.option("--unsafe-fixes", is_flag=True, help="Apply those as well that may change behaviour; implies --fix.")
 @click.option("--diff", is_flag=True, help="Show what fixes would change, and change nothing.")

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -49,6 +49,15 @@ def vendor(target: Path, *, force: bool = False) -> str:
             )
     source = _installed()
     manifest = {"package": PACKAGE, "version": _version(source), "sha256": _digests(source)}
+    try:
+        _replace(target, source, manifest)
+    except OSError as error:
+        raise UserError(f"{target}: cannot be written: {error.strerror}; nothing was changed") from error
+    return str(manifest["version"])
+
+
+def _replace(target: Path, source: Path, manifest: Mapping[str, object]) -> None:
+    """Put a whole copy where `target` is. Raises `OSError`, and then what was there is there."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as folder:
         made, old = Path(folder) / "new", Path(folder) / "old"
@@ -59,8 +68,12 @@ def vendor(target: Path, *, force: bool = False) -> str:
         (made / MANIFEST).write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n", encoding="utf-8")
         if target.exists():
             target.rename(old)
-        made.rename(target)
-    return str(manifest["version"])
+        try:
+            made.rename(target)
+        except OSError:
+            if old.exists():
+                old.rename(target)
+            raise
 
 
 def check(target: Path) -> Verdict:

@@ -7,9 +7,12 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from deadlint.cli import cli
 from deadlint.config import Configurations
 from deadlint.discover import Discovery, discover
 from deadlint.errors import UserError
@@ -262,3 +265,13 @@ def test_an_unreadable_directory_is_said_and_the_rest_goes_on(as_nobody: Path, m
     found = look()
     assert said(found.problems) == ["shut: cannot be read: permission denied; grant access or exclude it"]
     assert files(found) == ["a.py"]
+
+
+def test_a_named_path_that_is_unreadable_does_not_end_the_run(as_nobody: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(as_nobody)
+    monkeypatch.setattr(os, "access", partial(os.access, effective_ids=True))  # the real user is still root
+    plant("a.py", "shut/b.py")
+    Path("shut").chmod(0)
+    done = CliRunner().invoke(cli, ["check", "--show-files", "shut", "a.py"], standalone_mode=False)
+    assert "a.py" in done.output.splitlines()
+    assert "shut: cannot be read: permission denied" in done.output

@@ -701,6 +701,8 @@ def test_an_orchestrated_entry_gets_a_limit_of_its_own(migrate: Migrate, decorat
         ("def build(): return 1", ("--entry", "build", "--deadline", "5"), "package.module:function"),
         ("def build(): return 1", ("--entry", "x:build", "--deadline", "5"), "no module `x`"),
         ("def build(): return 1", (*ENTRY[:4], "--reserve", "7200"), "leaves nothing"),
+        ("def build(): return 1", (*ENTRY[:2], "--deadline", "nan"), "--deadline nan: is no number of seconds"),
+        ("def build(): return 1", (*ENTRY[:4], "--reserve", "inf"), "--reserve inf: is no number of seconds"),
         ("def build(): return 1", ENTRY, "lines of its own"),
         ("def build(:", ENTRY, "does not parse"),
         (

@@ -94,3 +94,10 @@ def test_another_folder_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "mine" / "work.py").read_text() == "x = 1\n"
     status, error = run(str(tmp_path / "none"), "--check")
     assert (status, "no copy of deadlint_budget is here" in error) == (2, True)
+
+
+def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file.py").write_text("x = 1\n")
+    status, error = run(str(tmp_path / "file.py" / "limits"))
+    assert (status, "cannot be written" in error) == (2, True)
+    assert (tmp_path / "file.py").read_text() == "x = 1\n"

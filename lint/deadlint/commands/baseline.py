@@ -25,7 +25,7 @@ from deadlint.rule import all_rules
 from deadlint.run import Request, run
 
 _OPTIONS = (
-    click.argument("paths", nargs=-1, type=click.Path()),
+    click.argument("paths", nargs=-1, type=click.Path(readable=False)),
     click.option("--baseline", "file", type=click.Path(), metavar="FILE", help="The baseline [that of the project]."),
     click.option("--level", type=click.Choice([level.value for level in Level]), help="How much to look at."),
     click.option("--config", type=click.Path(), metavar="FILE", help="This configuration for all files."),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from math import isfinite
 from typing import TYPE_CHECKING
 
 import click
 
+from deadlint.errors import UserError
 from deadlint.result import ExitStatus
 
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("paths", nargs=-1, type=click.Path())
+@click.argument("paths", nargs=-1, type=click.Path(readable=False))
 @click.option("--entry", required=True, metavar="MODULE:FUNCTION", help="Where the budget is made: `pkg.flows:build`.")
 @click.option(
     "--deadline", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
@@ -57,6 +59,9 @@ def migrate(
     from deadlint.migrate.opening import Order  # noqa: PLC0415
     from deadlint.migrate.run import planned  # noqa: PLC0415
 
+    for option, seconds in (("--deadline", deadline), ("--reserve", reserve)):
+        if seconds is not None and not isfinite(seconds):
+            raise UserError(f"{option} {seconds:g}: is no number of seconds; give one that ends")
     wanted = Wanted(entry, Order(deadline, reserve), ambient, exported)
     migration = planned(wanted, paths or (os.curdir,), config=config, isolated=isolated)
     if plan or not (diff or write):

@@ -12,7 +12,7 @@ FORMATS = ("text", "json", "mermaid", "html")
 
 
 @click.command()
-@click.argument("paths", nargs=-1, type=click.Path())
+@click.argument("paths", nargs=-1, type=click.Path(readable=False))
 @click.option("--entry", metavar="MODULE:FUNCTION", help="Only this function: pkg.module:function or path.py:function.")
 @click.option("--depth", type=click.IntRange(min=0), metavar="N", help="No more than N levels below an entry.")
 @click.option("--output-format", type=click.Choice(FORMATS), default="text", help="How to show it.")
