@@ -298,11 +298,11 @@ def _code(target: Target, data: bytes) -> bytes:
 
 def _change(before: SourceFile, after: SourceFile) -> Change:
     if not before.path.endswith(NOTEBOOK):
-        return Change(before.path, before.text, after.text)
+        return Change(before.path, before.text, after.text, bom=before.bom)
     from deadlint.notebook.source import Notebook  # noqa: PLC0415 - few files are notebooks
 
     assert isinstance(before, Notebook)
-    return Change(before.path, before.text, after.text, before)
+    return Change(before.path, before.text, after.text, before, before.bom)
 
 
 def _unwritten(path: str, data: bytes) -> Snapshot:

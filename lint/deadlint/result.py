@@ -27,12 +27,14 @@ class Change:
     """A file that fixes change: its text before and after, the newlines as they are in the file.
 
     Of a notebook these are the texts of its code; `notebook` puts them into the file.
+    `bom` is whether the file begins with a byte order mark, which its text does not hold.
     """
 
     path: str
     before: str
     after: str
     notebook: Notebook | None = None
+    bom: bool = False
 
 
 @dataclass(frozen=True, slots=True)

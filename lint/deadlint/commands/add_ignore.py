@@ -134,7 +134,7 @@ class _Done:
             self.comments += made.comments
             self.findings += len(findings)
             notebook = source if isinstance(source, Notebook) else None
-            self.changes.append(Change(path, source.text, made.source.text, notebook))
+            self.changes.append(Change(path, source.text, made.source.text, notebook, source.bom))
 
     def summary(self, *, written: bool) -> str:
         """What was done, in a line."""

@@ -108,7 +108,7 @@ def migrate(wanted: Wanted, files: Files, sources: Sources, rules: Sequence[Rule
     texts = {path: without_unused_imports(sources.source(path), text) for path, text in texts.items()}
     _refuse_if_broken(texts, sources)
     changes = tuple(
-        Change(path, sources.source(path).text, text)
+        Change(path, sources.source(path).text, text, bom=sources.source(path).bom)
         for path, text in sorted(texts.items())
         if text != sources.source(path).text
     )

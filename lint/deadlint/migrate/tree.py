@@ -19,7 +19,7 @@ from deadlint.result import Change
 def shown_changes(migration: Migration) -> tuple[Change, ...]:
     """The changes, with their paths as they are shown."""
     files = migration.files.by_path
-    return tuple(Change(files[c.path].shown, c.before, c.after) for c in migration.changes)
+    return tuple(Change(files[c.path].shown, c.before, c.after, bom=c.bom) for c in migration.changes)
 
 
 def print_plan(migration: Migration, out: TextIO) -> None:

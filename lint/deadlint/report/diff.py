@@ -25,7 +25,7 @@ def print_report(result: RunResult, out: TextIO, options: Options = PLAIN) -> No
         return
     raw = getattr(out, "buffer", None)
     for change in result.changes:
-        text = "".join(unified(change))
+        text = "".join(unified(change, bom="\ufeff" if change.bom and raw is not None else ""))
         if raw is None:
             out.write(encodable(text, out))
         else:  # as it is in the file, or the patch would not apply: its encoding, and newlines untranslated
@@ -34,13 +34,13 @@ def print_report(result: RunResult, out: TextIO, options: Options = PLAIN) -> No
     out.flush()
 
 
-def unified(change: Change) -> Iterator[str]:
-    """The diff of one file, line by line, each with its newline."""
+def unified(change: Change, bom: str = "") -> Iterator[str]:
+    """The diff of one file, line by line, each with its newline; `bom` is what the file has in front of its text."""
     name = quoted(change.path)
     before, after = change.before, change.after
     if change.notebook is not None:
         before, after = change.notebook.file_text(before), change.notebook.file_text(after)
-    for line in unified_diff(_lines(before), _lines(after), name, name):
+    for line in unified_diff(_lines(bom + before), _lines(bom + after), name, name):
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -123,3 +124,15 @@ def test_a_stream_without_bytes_gets_text() -> None:
 
 def test_nothing_to_change_is_nothing_to_print() -> None:
     assert diff_bytes() == b""
+
+
+@pytest.mark.parametrize("command", APPLY)
+def test_the_diff_of_a_file_with_a_byte_order_mark_applies(tmp_path: Path, command: list[str]) -> None:
+    before = b"\xef\xbb\xbfimport requests\r\n\r\nrequests.get('x')\r\n"
+    (tmp_path / "a.py").write_bytes(before)
+    check = [sys.executable, "-m", "deadlint", "check", "--isolated", "--no-cache", "--unsafe-fixes", "a.py"]
+    diff = subprocess.run([*check, "--diff"], cwd=tmp_path, stdout=subprocess.PIPE, check=False).stdout
+    by_diff = applied(tmp_path, before, diff, command)
+    (tmp_path / "a.py").write_bytes(before)
+    subprocess.run(check, cwd=tmp_path, stdout=subprocess.DEVNULL, check=True)
+    assert by_diff == (tmp_path / "a.py").read_bytes() != before
