@@ -21,10 +21,7 @@ def fix(rounds: Rounds, order: Order, paths: Collection[str], collected: Collect
     What is only to be shown is fixed once: other files do not see it.
     """
     for _ in range(_MOST_PASSES):
-        targets = list(_fixable(rounds, order.fix, paths))
-        rounds.judge(targets, order)
-        outcomes = [(target, rounds.outcomes[target.path][1]) for target in targets]
-        changed = [(target, outcome) for target, outcome in outcomes if outcome.change is not None]
+        changed = rounds.judge(list(_fixable(rounds, order.fix, paths)), order)
         for target, outcome in changed:
             collected.change(target, outcome)
         if not changed or not order.write:
@@ -35,8 +32,7 @@ def fix(rounds: Rounds, order: Order, paths: Collection[str], collected: Collect
 def _fixable(rounds: Rounds, safeties: Collection[Safety], paths: Collection[str]) -> Iterator[Target]:
     for path in sorted(paths & rounds.known.keys()):
         known = rounds.known[path]
-        went_wrong = path in rounds.outcomes and rounds.outcomes[path][1].problem is not None
-        if not went_wrong and _has_something_to_fix(known, safeties):
+        if path not in rounds.problems and _has_something_to_fix(known, safeties):
             yield rounds.under_callers(known.target)
 
 

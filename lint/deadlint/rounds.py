@@ -34,8 +34,9 @@ class Rounds:
     steps: Steps
     progress: Progress
     known: dict[str, Known] = field(default_factory=dict)  # by path; without those of which there is nothing to say
-    outcomes: dict[str, tuple[Target, Outcome]] = field(default_factory=dict)  # of what was judged, the last of each
-    _under: dict[str, bytes] = field(default_factory=dict)  # by path, what a file was judged under
+    problems: dict[str, tuple[Target, Outcome]] = field(default_factory=dict)  # by path, where the last look failed
+    judged: set[str] = field(default_factory=set)  # the paths of what was judged
+    _under: dict[str, bytes] = field(default_factory=dict)  # by path, what a file was judged under, if anything
     _join: Join = field(default_factory=Join)
     _folders: dict[str, list[tuple[Folder, frozenset[str], bool]]] = field(default_factory=dict)
 
@@ -63,23 +64,34 @@ class Rounds:
         workers = Workers(order, self.processes, self.steps)
         with without_collector():
             for _ in range(_MOST_ROUNDS):
-                self._judge(workers, pending)
+                for _ in self._judge(workers, pending):
+                    pass
                 pending = list(self._stale())
                 if not pending:
                     return
 
-    def judge(self, targets: Sequence[Target], order: Order) -> None:
-        """Judge `targets` once, under what is known of their callers."""
+    def judge(self, targets: Sequence[Target], order: Order) -> list[tuple[Target, Outcome]]:
+        """Judge `targets` once, under what is known of their callers. Returns those that fixes change."""
         from deadlint.work import Workers, without_collector  # noqa: PLC0415 - a warm run judges nothing
 
         with without_collector():
-            self._judge(Workers(order, self.processes, self.steps), targets)
+            return [
+                (target, outcome)
+                for target, outcome in self._judge(Workers(order, self.processes, self.steps), targets)
+                if outcome.change is not None
+            ]
 
-    def _judge(self, workers: Workers, targets: Sequence[Target]) -> None:
+    def _judge(self, workers: Workers, targets: Sequence[Target]) -> Iterator[tuple[Target, Outcome]]:
+        """Judge `targets`, take note of what comes of each, and hand it on: there may be too many to keep."""
         self.memory.begin(workers.rules)
         for target, outcome in workers.judged(targets, self.progress):
-            self.outcomes[target.path] = (target, outcome)
+            path = target.path
+            self.judged.add(path)
+            self.problems.pop(path, None)
+            if outcome.problem is not None:
+                self.problems[path] = (target, outcome)
             self._take(self.memory.settle(target, outcome))
+            yield target, outcome
 
     def under_callers(self, target: Target) -> Target:
         """`target` with what its callers have around their calls."""
@@ -87,7 +99,10 @@ class Rounds:
 
     def _take(self, known: Known) -> None:
         path = known.target.path
-        self._under[path] = known.entered
+        if known.entered:
+            self._under[path] = known.entered
+        else:
+            self._under.pop(path, None)
         self._join.put(path, known.exits)
         if known.findings or known.entered or known.exits:
             self.known[path] = known
@@ -96,7 +111,7 @@ class Rounds:
 
     def _stale(self) -> Iterator[Target]:
         """The files that were judged under something else than what their callers have now."""
-        for path in sorted({*self._join.called(), *(path for path, under in self._under.items() if under)}):
+        for path in sorted({*self._join.called(), *self._under}):
             if self._join.entered(path) != self._under.get(path, b""):
                 known = self.known.get(path)
                 target = known.target if known is not None else self._target(path)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from zlib import crc32
 
+from deadlint import place
 from deadlint.cache import Cache
 from deadlint.cache_directory import NAME as CACHE_NAME
 from deadlint.collect import Collected, Steps
@@ -81,7 +82,7 @@ def run(request: Request, progress: Progress = no_progress) -> RunResult:
         from deadlint.fixing import fix  # noqa: PLC0415 - a check alone does not need it
 
         fix(rounds, request.order, asked, collected)
-    judged = _collect(rounds, asked, collected)
+    judged = _collect(rounds, asked, collected, with_dependents=request.with_dependents)
     if request.write or not request.fix:  # what is only shown is not on disk
         with steps.time("remember", len(targets)):
             memory.save()
@@ -89,23 +90,21 @@ def run(request: Request, progress: Progress = no_progress) -> RunResult:
     return _beside(result, known, collected, request, steps)
 
 
-def _collect(rounds: Rounds, asked: set[str], collected: Collected) -> int:
+def _collect(rounds: Rounds, asked: set[str], collected: Collected, *, with_dependents: bool) -> int:
     """Collect what was found in the files that were `asked` for, and in others what points there.
 
     Returns how many of these files were judged.
     """
-    shown = {known.target.shown for path, known in rounds.known.items() if path in asked}
+    shown = {place.shown(path) for path in asked} if with_dependents else set()
     for path, known in rounds.known.items():
         if path in asked:
             collected.find(known.target, known.findings)
         elif not known.target.indexed:
             collected.find(known.target, [one for one in known.findings if any(r.path in shown for r in one.related)])
-    judged = 0
-    for path, (target, outcome) in rounds.outcomes.items():
+    for path, (target, outcome) in rounds.problems.items():
         if path in asked:
-            judged += 1
             collected.add(target, outcome)
-    return judged
+    return len(rounds.judged & asked)
 
 
 def run_text(data: bytes, filename: str | None, request: Request) -> RunResult:
