@@ -20,7 +20,7 @@ test("the command of the settings is run, with the folder put in", async () => {
   const { extension, seen, context } = open({ path: ["${workspaceFolder}/.venv/bin/python", "-m", "deadlint"] });
   await extension.activate(context);
   assert.deepEqual(seen.clients[0].server.run, {
-    command: "/work/.venv/bin/python",
+    command: "/project/.venv/bin/python",
     args: ["-m", "deadlint", "server", "--stdio"],
   });
   const home = open({ path: ["~/bin/deadlint"] }, { folder: undefined });

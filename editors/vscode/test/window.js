@@ -4,7 +4,7 @@
 const Module = require("node:module");
 
 /** The extension in a window with these settings, and what it did there. */
-function open(settings = {}, { folder = "/work", fails = undefined } = {}) {
+function open(settings = {}, { folder = "/project", fails = undefined } = {}) {
   const seen = { clients: [], errors: [], commands: {}, subscriptions: [] };
   const configuration = { get: (key, otherwise) => settings[key] ?? otherwise, ...settings };
   const vscode = {
