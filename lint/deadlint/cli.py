@@ -44,7 +44,8 @@ def _status(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     try:
         status = int(cli.main(arguments, prog_name="deadlint", standalone_mode=False) or 0)
-        sys.stdout.flush()  # here, where what goes wrong can be said
+        if not sys.stdout.closed:  # as the language server leaves it
+            sys.stdout.flush()  # here, where what goes wrong can be said
         return status
     except click.ClickException as error:
         error.show()
