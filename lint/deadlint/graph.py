@@ -152,12 +152,7 @@ class Graph:
 
     def _functions(self) -> Iterator[Scope]:
         """The functions of the file but for those within functions that nothing asked about."""
-        pending = [self.module.scope]
-        while pending:
-            scope = pending.pop()
-            if scope.kind == "function":
-                yield scope
-            pending += scope.inner
+        return (scope for scope in self.module.scope.known() if scope.kind == "function")
 
     def _limited(self, function: Scope) -> bool:
         return any(True for _ in limits.on_function(function, self.module))

@@ -6,7 +6,6 @@ import ast
 from weakref import WeakKeyDictionary
 
 from deadlint.index.module import Module
-from deadlint.index.scopes import Scope
 from deadlint.index.values import Const
 from deadlint.site import Site
 
@@ -56,9 +55,7 @@ def options_in_environment(module: Module) -> bool:
     """`os.environ["PGOPTIONS"] = "-c statement_timeout=…"`."""
     if "PGOPTIONS" not in module.source.text:
         return False
-    pending: list[Scope] = [module.walker.walk(module.scope)]
-    while pending:
-        scope = pending.pop()
+    for scope in module.walker.walk(module.scope).everything():
         for name in ("os.environ", "environ"):
             for change in scope.mutations.get(name, ()):
                 if change.key is None or change.value is None:
@@ -67,7 +64,6 @@ def options_in_environment(module: Module) -> bool:
                     texts = [text_of(v) for v in module.resolver.evaluate(change.value, scope)]
                     if any(text is None or _sql.in_options(text) is not None for text in texts):
                         return True
-        pending.extend((*scope.functions, *scope.classes))
     return False
 
 

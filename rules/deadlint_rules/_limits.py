@@ -113,12 +113,7 @@ def places(around: Around, *, what: str = "the outer limit") -> tuple[Related, .
 def every_scope(module: Module) -> list[Scope]:
     """The module's scope and all those in it, with their calls and bindings filled in."""
     module.walker.walk_all(module.scope)
-    found, pending = [], [module.scope]
-    while pending:
-        scope = pending.pop()
-        found.append(scope)
-        pending.extend((*scope.functions, *scope.classes))
-    return found
+    return list(module.scope.everything())
 
 
 def scopes_where(module: Module, words: frozenset[str]) -> list[Scope]:
@@ -128,12 +123,7 @@ def scopes_where(module: Module, words: frozenset[str]) -> list[Scope]:
     """
     parse_where(module.walker, module.source.text, words)
     module.walker.walk_parsed()
-    found, pending = [], [module.scope]
-    while pending:
-        scope = pending.pop()
-        found.append(scope)
-        pending.extend(scope.inner)
-    return found
+    return list(module.scope.known())
 
 
 def may_be_none(budget: str, scope: Scope | None) -> bool:

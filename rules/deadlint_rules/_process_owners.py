@@ -85,11 +85,8 @@ def _of_class(module: Module, function: Scope, key: str) -> Owner:
 
 def _elsewhere(module: Module, names: Names, function: Scope) -> Owner:
     """What the rest of the file does to a child that it sees under the same name."""
-    pending = [module.scope]
     kills = reaps = False
-    while pending:
-        scope = pending.pop()
-        pending.extend((*scope.functions, *scope.classes))
+    for scope in module.scope.everything():
         if scope is not function:
             found = _done_in(module, scope, names)
             kills, reaps = kills or found.kills, reaps or found.reaps

@@ -79,15 +79,12 @@ def _is_timedelta(value: object) -> bool:
 
 def attributes(module: Module) -> Iterator[tuple[ast.Attribute, Scope]]:
     """Every `x.seconds` that is read in a module, with the scope that it stands in."""
-    pending = [module.scope]
-    while pending:
-        scope = pending.pop()
+    for scope in module.scope.everything():
         for statement in scope.blocks:
             if isinstance(statement, ast.stmt):
                 for node in _own(statement):
                     if isinstance(node, ast.Attribute) and node.attr == "seconds" and isinstance(node.ctx, ast.Load):
                         yield node, scope
-        pending.extend((*scope.functions, *scope.classes))
 
 
 def _own(statement: ast.stmt) -> Iterator[ast.AST]:

@@ -253,13 +253,8 @@ class Clock:
     def _homes(self) -> dict[ast.AST, Scope]:
         """The scope of each statement."""
         self._module.walker.walk_all(self._module.scope)
-        found: dict[ast.AST, Scope] = {}
-        pending = [self._module.scope]
-        while pending:
-            scope = pending.pop()
-            found.update((node, scope) for node in scope.blocks if isinstance(node, ast.stmt))
-            pending.extend((*scope.functions, *scope.classes))
-        return found
+        every = self._module.scope.everything()
+        return {node: scope for scope in every for node in scope.blocks if isinstance(node, ast.stmt)}
 
 
 def _within(node: ast.expr, other: ast.expr) -> bool:

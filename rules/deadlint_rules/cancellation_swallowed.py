@@ -142,12 +142,7 @@ class CancellationSwallowed(Rule):
 
 
 def _functions(module: Module) -> Iterator[Scope]:
-    pending = [module.scope]
-    while pending:
-        scope = module.walker.walk(pending.pop())
-        pending.extend((*scope.functions, *scope.classes))
-        if scope.kind in ("function", "module"):
-            yield scope
+    return (module.walker.walk(scope) for scope in module.scope.everything() if scope.kind in ("function", "module"))
 
 
 # --- cancellation ----------------------------------------------------------------------------------------------

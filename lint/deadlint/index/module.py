@@ -114,12 +114,7 @@ class Module:
     def calls(self) -> tuple[ast.Call, ...]:
         """Every call of the module in the order of the source."""
         self.walker.walk_all(self.scope)
-        found: list[ast.Call] = []
-        pending = [self.scope]
-        while pending:
-            scope = pending.pop()
-            found.extend(scope.calls)
-            pending.extend((*scope.functions, *scope.classes))
+        found = (call for scope in self.scope.everything() for call in scope.calls)
         return tuple(sorted(found, key=lambda c: (c.end_lineno or 0, c.end_col_offset or 0)))
 
     def calls_where(self, words: Iterable[str]) -> tuple[ast.Call, ...]:
@@ -167,13 +162,8 @@ class Module:
     def bound_names(self) -> frozenset[str]:
         """Every name that some scope of the module binds."""
         self.walker.walk_all(self.scope)
-        names: set[str] = set()
-        pending = [self.scope]
-        while pending:
-            scope = pending.pop()
-            names.update(name for name, bindings in scope.bindings.items() if bindings)
-            pending.extend((*scope.functions, *scope.classes))
-        return frozenset(names)
+        every = self.scope.everything()
+        return frozenset(name for scope in every for name, bindings in scope.bindings.items() if bindings)
 
     # --- callers ---------------------------------------------------------------------------------------------
 

@@ -128,6 +128,22 @@ class Scope:
         """The functions, lambdas and classes in it that are known so far."""
         return (*self.functions, *self.classes) if self.walked else ()
 
+    def everything(self) -> Iterator[Scope]:
+        """This scope and all in it; each is filled when the walk goes on below it."""
+        pending = [self]
+        while pending:
+            scope = pending.pop()
+            yield scope
+            pending += (*scope.functions, *scope.classes)
+
+    def known(self) -> Iterator[Scope]:
+        """This scope and those in it that are known so far: nothing is parsed for it."""
+        pending = [self]
+        while pending:
+            scope = pending.pop()
+            yield scope
+            pending += scope.inner
+
     @property
     def node(self) -> ast.AST:
         """The node, complete."""
