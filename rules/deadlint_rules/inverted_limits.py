@@ -90,22 +90,9 @@ class InvertedLimits(Rule):
     since = "0.1.0"
     calls = _INNER | frozenset(limits.DECORATORS) | {PROJECT, "airflow.**"}
     words = (
-        ("asyncio.timeout",),
-        ("wait_for", "asyncio"),
-        ("from asyncio import", "timeout"),
-        ("async_timeout",),
-        ("fail_after",),
-        ("move_on_after",),
-        ("timeout_seconds", "prefect"),
-        ("time_limit",),
-        ("dagrun_timeout", "airflow"),
-        ("execution_timeout", "airflow"),
-        ("timeout_decorator",),
-        ("func_set_timeout",),
+        *limits.WORDS,
         ("func_timeout",),
         ("stopit",),
-        ("dagster/max_runtime",),
-        ("worker_timeout", "luigi"),
         ("job_timeout",),
         ("rq.decorators", "timeout"),
         ("signal.alarm",),

@@ -80,23 +80,7 @@ class SequenceOutlastsLimit(Rule):
     name = "sequence-outlasts-limit"
     since = "0.1.0"
     calls = frozenset[str]()
-    words = (
-        ("asyncio.timeout",),
-        ("wait_for", "asyncio"),
-        ("from asyncio import", "timeout"),
-        ("async_timeout",),
-        ("fail_after",),
-        ("move_on_after",),
-        ("timeout_seconds", "prefect"),
-        ("time_limit",),
-        ("dagrun_timeout", "airflow"),
-        ("execution_timeout", "airflow"),
-        ("dagster/max_runtime",),
-        ("worker_timeout", "luigi"),
-        ("job_timeout",),
-        ("timeout_decorator",),
-        ("func_set_timeout",),
-    )
+    words = (*limits.WORDS, ("job_timeout",))
 
     def check(self, site: Site) -> Iterator[Report]:
         return iter(())

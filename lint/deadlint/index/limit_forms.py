@@ -14,6 +14,25 @@ if TYPE_CHECKING:
     from deadlint.site import Site
 
 
+# What is in a file that puts a limit around something by a scope, a decorator or an option of an orchestrator.
+WORDS: tuple[tuple[str, ...], ...] = (
+    ("asyncio.timeout",),
+    ("wait_for", "asyncio"),
+    ("from asyncio import", "timeout"),
+    ("async_timeout",),
+    ("fail_after",),
+    ("move_on_after",),
+    ("timeout_seconds", "prefect"),
+    ("time_limit",),
+    ("dagrun_timeout", "airflow"),
+    ("execution_timeout", "airflow"),
+    ("dagster/max_runtime",),
+    ("worker_timeout", "luigi"),
+    ("timeout_decorator",),
+    ("func_set_timeout",),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Limit:
     """A limit: how long, what it is called in messages, and the place that imposes it."""
