@@ -230,8 +230,7 @@ class _Plan:
     settings: Settings  # kept, so that its identity stays its own
     rules: tuple[Rule, ...]
     known: tuple[tuple[str, str], ...]
-    screen: Screen[Rule]
-    origins: Screen[Origins]
+    screen: Screen[Rule | Origins]  # both in one pass over the bytes
     tests: Patterns
     ignores: tuple[tuple[Patterns, tuple[str, ...]], ...]
     unsaved: Mapping[str, str]
@@ -246,8 +245,7 @@ class _Plan:
             settings,
             chosen,
             tuple((rule.code, rule.name) for rule in rules),
-            Screen(chosen),
-            Screen([Origins()]),
+            Screen[Rule | Origins]([*chosen, Origins()]),
             Patterns(settings.root, settings.tests),
             tuple((Patterns(settings.root, [pattern]), codes) for pattern, codes in settings.per_file_ignores),
             unsaved,
@@ -267,8 +265,11 @@ class _Plan:
 
         Tests have short limits around what they call, so that they end soon: these say nothing of the project.
         """
-        wanted = not target.indexed and (target.named or bool(target.entered) or self.screen.wants(data))
-        follows = bool(target.entered) or self.origins.wants(data)
+        interested = () if target.entered else self.screen.interested(data)
+        follows = bool(target.entered) or any(isinstance(one, Origins) for one in interested)
+        wanted = not target.indexed and (
+            target.named or bool(target.entered) or any(not isinstance(one, Origins) for one in interested)
+        )
         return _Task(
             self.active(target.path) if wanted else (),
             follows and not self.tests.covers(target.path),
