@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
@@ -18,9 +17,9 @@ from deadlint.errors import UserError
 from deadlint.model import Level, Safety
 from deadlint.report import FORMATS
 from deadlint.result import ExitStatus
+from deadlint.rules_option import complete_rules, rules_option
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
 
     from deadlint.report import Options
     from deadlint.result import RunResult
@@ -88,23 +87,6 @@ def _fail(text: str, *, traceback: bool) -> int:
     return ExitStatus.ERROR
 
 
-def _listed(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """The entries of an option that takes comma lists and may be repeated."""
-    return tuple(entry for value in values for entry in (part.strip() for part in value.split(",")) if entry)
-
-
-def _rules_option(name: str, text: str) -> Callable[[Any], Any]:
-    return click.option(
-        name, multiple=True, metavar="RULES", callback=_listed, shell_complete=_complete_rules, help=text
-    )
-
-
-def _complete_rules(_: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from deadlint.completion import rules  # noqa: PLC0415 - for shells only
-
-    return rules(incomplete, several=parameter.multiple)
-
-
 def _complete_formats(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     return [name for name in FORMATS if name.startswith(incomplete)]
 
@@ -141,9 +123,9 @@ def cli() -> None:
 @click.option("--fix", is_flag=True, help="Apply the safe fixes.")
 @click.option("--unsafe-fixes", is_flag=True, help="Apply those as well that may change behaviour; implies --fix.")
 @click.option("--diff", is_flag=True, help="Show what fixes would change, and change nothing.")
-@_rules_option("--select", "Only these rules: codes, prefixes or names, separated by commas.")
-@_rules_option("--extend-select", "These rules as well.")
-@_rules_option("--ignore", "Not these rules.")
+@rules_option("--select", "Only these rules: codes, prefixes or names, separated by commas.")
+@rules_option("--extend-select", "These rules as well.")
+@rules_option("--ignore", "Not these rules.")
 @click.option("--level", type=click.Choice([level.value for level in Level]), help="How much to report.")
 @click.option(
     "--output-format", "output_formats", multiple=True, metavar="FORMAT[=FILE]",
@@ -191,7 +173,7 @@ def check(paths: tuple[str, ...], **options: Any) -> int:
 
 
 @cli.command()
-@click.argument("rule", shell_complete=_complete_rules)
+@click.argument("rule", shell_complete=complete_rules)
 def rule(rule: str) -> None:
     """Explain RULE, a code or a name."""
     from deadlint.explain import explain  # noqa: PLC0415 - loads the rules

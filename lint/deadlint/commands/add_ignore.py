@@ -19,20 +19,17 @@ from deadlint.report.progress import progress
 from deadlint.report.summary import plural
 from deadlint.result import Change, ExitStatus, RunResult
 from deadlint.rule import all_rules
+from deadlint.rules_option import rules_option
 from deadlint.run import Request, run
 from deadlint.source import SourceFile, UnreadableSource
 from deadlint.write import CannotWrite, Snapshot, replace_file
 
 
-def _listed(values: Sequence[str]) -> tuple[str, ...]:
-    return tuple(entry for value in values for entry in (part.strip() for part in value.split(",")) if entry)
-
-
 @click.command()
 @click.argument("paths", nargs=-1)
 @click.option("--reason", required=True, metavar="TEXT", help="Why; it is written into each comment.")
-@click.option("--select", multiple=True, metavar="RULES", help="Only these rules: codes, prefixes or names.")
-@click.option("--ignore", multiple=True, metavar="RULES", help="Not these rules.")
+@rules_option("--select", "Only these rules: codes, prefixes or names.")
+@rules_option("--ignore", "Not these rules.")
 @click.option("--level", type=click.Choice([level.value for level in Level]), help="How much to look at.")
 @click.option("--diff", is_flag=True, help="Show the comments, and change nothing.")
 @click.option("--config", type=click.Path(), metavar="FILE", help="This configuration for all files.")
@@ -64,7 +61,7 @@ def add_ignore(
     text = check_reason(reason)
     request = Request(
         paths=paths or (".",),
-        overrides=Overrides(select=_listed(select), ignore=_listed(ignore), level=Level(level) if level else None),
+        overrides=Overrides(select=select, ignore=ignore, level=Level(level) if level else None),
         config=config,
         isolated=isolated,
         use_cache=not no_cache,
